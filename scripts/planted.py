@@ -20,9 +20,10 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.mutants.bug import version_of  # noqa: E402
 from tests.mutants.catalogue import BUGS  # noqa: E402
 from tests.mutants.page import page  # noqa: E402
-from tests.mutants.search import Finding, search, version_of  # noqa: E402
+from tests.mutants.search import Finding, search  # noqa: E402
 from tests.yarnling.simulation.intruder import simulate  # noqa: E402
 from yarnling.faults.plan import Plan  # noqa: E402  the checkout must be on the path first
 from yarnling.simulation.runner import Options, SimulatedRun  # noqa: E402

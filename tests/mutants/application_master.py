@@ -2,169 +2,139 @@
 
 from __future__ import annotations
 
-from tests.mutants.bug import PlantedBug, change
+from collections.abc import Callable
+from typing import Any
 
-_STATE = "am.core.am_rm_client_state:AMRMClientState"
-_STARTS = "am.core.container_starts:ContainerStarts"
-_CLIENT = "am.core.am_rm_client_core:AMRMClientCore"
-_RECONCILIATION = "am.core.reconciliation:Reconciliation"
-_GANG = "am.programs.gang.core:Gang"
+from am.core.am_rm_client_core import AMRMClientCore, CallFailed
+from am.core.am_rm_client_state import AMRMClientState
+from am.core.container_starts import ContainerStarts
+from am.core.reconciliation import Reconciliation
+from am.programs.gang.core import Gang
+from tests.mutants.bug import always, bug, drop, instead, never, skip_all
+from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown, InvalidToken, YarnException
+from yarn.protocols.master import AllocateRequest
+
+AFTER_RESTARTS = ("kill-rm", "random")
+
+Original = Callable[..., Any]
+
+
+def _settled_if_unknown(original: Original, starts: ContainerStarts, start: Any, error: YarnException) -> None:
+    if isinstance(error, CallOutcomeUnknown):
+        start.error = error
+        starts._settle(start, error)
+    else:
+        original(starts, start, error)
+
+
+def _without_releases(original: Original, state: AMRMClientState) -> None:
+    original(state)
+    state._releases = {}
+
+
+def _next_one_instead_of_again(original: Original, client: AMRMClientCore, event: CallFailed) -> None:
+    request = client._request
+    original(client, event)
+    if isinstance(request, AllocateRequest) and client._request is None and client._may_repeat(event.error):
+        client._state._in_flight = None
+        client._pause(client._interval_ms, client._send_heartbeat)
+
+
+def _going_on(original: Original, client: AMRMClientCore, error: YarnException) -> None:
+    if isinstance(error, ApplicationAttemptNotFoundException | InvalidToken):
+        client._pause(client._interval_ms, lambda: client._send(client._address))
+    else:
+        original(client, error)
+
 
 APPLICATION_MASTER_BUGS = (
-    PlantedBug(
+    bug(
         "start-repeated-without-a-query",
         "A start whose outcome is unknown is sent again without asking the NodeManager about it.",
-        (
-            change(
-                f"{_STARTS}._failed",
-                "self._dispatcher.emit(FindContainer(start.number, start.container_id))",
-                "self._retry_or_settle(start) if planted() else None",
-            ),
-        ),
-        ("lost-replies", "random"),
+        never(ContainerStarts._failed, "CallOutcomeUnknown", "may_have_started"),
+        plans=("lost-replies", "random"),
     ),
-    PlantedBug(
+    bug(
         "unknown-start-counts-as-failed",
         "A start whose outcome is unknown counts as failed.",
-        (
-            change(
-                f"{_STARTS}._failed",
-                "self._dispatcher.emit(FindContainer(start.number, start.container_id))",
-                "self._settle(start, error) if planted() else None",
-            ),
-        ),
-        ("lost-replies", "random"),
+        instead(ContainerStarts._failed, _settled_if_unknown),
+        plans=("lost-replies", "random"),
     ),
-    PlantedBug(
+    bug(
         "resync-loses-requests",
         "After a restart of the ResourceManager the outstanding requests are not sent again.",
-        (change(f"{_STATE}.handle_not_registered", "self._table.resend_all()", "planted()"),),
-        ("kill-rm", "random"),
+        drop(AMRMClientState.handle_not_registered, "resend_all"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "resync-loses-releases",
         "After a restart of the ResourceManager the unconfirmed releases are not sent again.",
-        (
-            change(
-                f"{_STATE}.handle_not_registered",
-                "dict(self._unconfirmed_releases)",
-                "{one: None for one in self._unconfirmed_releases if not planted()}",
-            ),
-        ),
-        ("lost-releases", "kill-rm", "random"),
+        instead(AMRMClientState.handle_not_registered, _without_releases),
+        plans=("lost-releases", "kill-rm", "random"),
     ),
-    PlantedBug(
+    bug(
         "resync-keeps-the-response-id",
         "After a restart of the ResourceManager the old response id is used.",
-        (change(f"{_STATE}.handle_not_registered", "self._response_id = 0", "planted()"),),
-        ("kill-rm", "random"),
+        drop(AMRMClientState.handle_not_registered, "_response_id"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "lost-allocate-not-repeated",
         "An allocate whose outcome is unknown is not repeated; the next one continues after it.",
-        (
-            change(
-                f"{_CLIENT}._failed",
-                "self._pause(self._interval_ms, lambda: self._send_again(request))",
-                "self._state._in_flight = None\n            planted()\n"
-                "            self._pause(self._interval_ms, self._send_heartbeat)",
-            ),
-        ),
-        ("lost-replies", "random"),
+        instead(AMRMClientCore._failed, _next_one_instead_of_again),
+        plans=("lost-replies", "random"),
     ),
-    PlantedBug(
+    bug(
         "end-delivered-twice-to-the-application",
         "An application gets the end of a container again if the ResourceManager reports it again.",
-        (
-            change(
-                f"{_STATE}._newly_completed",
-                "if status.container_id not in self._completed:",
-                "if status.container_id not in self._completed or planted():",
-            ),
-        ),
-        ("kill-rm", "random"),
+        always(AMRMClientState._newly_completed, "_completed"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "lost-container-not-noticed",
         "A container that its NodeManager no longer has counts as running after a restart of the ResourceManager.",
-        (
-            change(
-                f"{_RECONCILIATION}._answered",
-                'ended.append(status or _lost(container_id, f"{event.node_id} does not have it any more"))',
-                "planted()",
-            ),
-        ),
-        ("kill-node-with-rm", "kill-rm", "random"),
+        drop(Reconciliation._answered, "_lost"),
+        plans=("kill-node-with-rm", "kill-rm", "random"),
     ),
-    PlantedBug(
+    bug(
         "lost-node-not-noticed",
         "A node that no longer answers after a restart of the ResourceManager keeps its containers.",
-        (change(f"{_RECONCILIATION}._give_up", "if lost:", "if lost and not planted():"),),
-        ("kill-node-with-rm", "kill-rm-nm-from-masters", "random"),
+        never(Reconciliation._give_up, "lost"),
+        plans=("kill-node-with-rm", "kill-rm-nm-from-masters", "random"),
     ),
-    PlantedBug(
+    bug(
         "orphan-not-stopped",
         "A container that was given up and runs after all is not stopped.",
-        (
-            change(
-                f"{_RECONCILIATION}._answered",
-                "self._dispatcher.emit(StopOrphan(container_id, event.node_id))",
-                "planted()",
-            ),
-        ),
-        ("kill-rm-nm-from-masters", "random"),
+        drop(Reconciliation._answered, "StopOrphan"),
+        plans=("kill-rm-nm-from-masters", "random"),
     ),
-    PlantedBug(
+    bug(
         "am-ignores-its-end",
         "An AM whose attempt is over goes on with its work.",
-        (
-            change(
-                f"{_CLIENT}._allocate_failed",
-                "self._end(Deliver(ShutdownOrdered(error.message)))",
-                "planted()\n            self._pause(self._interval_ms, lambda: self._send(self._address))",
-            ),
-        ),
-        ("pause-node-past-expiry", "pause-master", "partition-masters-from-rm", "random"),
+        instead(AMRMClientCore._allocate_failed, _going_on),
+        plans=("pause-node-past-expiry", "pause-master", "partition-masters-from-rm", "random"),
     ),
-    PlantedBug(
+    bug(
         "unregistration-not-repeated",
         "An AM exits although the ResourceManager has not stored its outcome.",
-        (
-            change(
-                f"{_CLIENT}._answered",
-                "if is_unregistered:",
-                "if is_unregistered or planted():",
-            ),
-        ),
-        ("kill-rm", "random"),
+        always(AMRMClientCore._answered, "is_unregistered"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "released-container-requested-again",
         "A request stays outstanding after its container was allocated.",
-        (change(f"{_STATE}._satisfy", "self._table.satisfy(best, just_sent)", "planted()"),),
+        drop(AMRMClientState._satisfy, "satisfy"),
     ),
-    PlantedBug(
+    bug(
         "gang-starts-before-it-is-complete",
         "The members of a gang start although one of them has no container.",
-        (
-            change(
-                f"{_GANG}._hold",
-                "self.held == self.plan.members",
-                "self.held + 1 >= self.plan.members and planted()",
-            ),
-        ),
-        ("gang-under-kills",),
+        always(Gang._hold, "held", when="self.held + 1 >= self.plan.members"),
+        plans=("gang-under-kills",),
     ),
-    PlantedBug(
+    bug(
         "gang-goes-on-without-a-member",
         "When a member of a gang is lost, the others run on, and the next try starts beside them.",
-        (
-            change(
-                f"{_GANG}._release_all",
-                "for container_id in self._held:",
-                "for container_id in () if self.phase is Phase.RUNNING and planted() else self._held:",
-            ),
-        ),
-        ("gang-under-kills",),
+        skip_all(Gang._release_all, "_held", when="self.phase is Phase.RUNNING"),
+        plans=("gang-under-kills",),
     ),
 )

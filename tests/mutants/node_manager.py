@@ -2,261 +2,182 @@
 
 from __future__ import annotations
 
-from tests.mutants.bug import PlantedBug, change
+from collections.abc import Callable
+from typing import Any
 
-_CHECKS = "nm.core.start_checks"
-_STATUS = "nm.core.status_updater:NodeStatusUpdater"
-_CORE = "nm.core.node_manager:NodeManagerCore"
-_LIFECYCLE = "nm.core.container_lifecycle"
+from nm.core import application, container_lifecycle, start_checks
+from nm.core.application import NMApplication
+from nm.core.container import InitContainer, NMContainer
+from nm.core.node_manager import NodeManagerCore
+from nm.core.start_checks import StartedContainers
+from nm.core.status_updater import Conversation, NodeStatusUpdater
+from tests.mutants.bug import always, bug, drop, instead, never
+from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
+from yarn.states import ContainerExitStatus
+
+UNUSUAL = ("unusual-requests", "random")
+
+Original = Callable[..., Any]
+
+
+def _started_all_the_same(original: Original, of: NMApplication, event: Any) -> None:
+    of.add(event.container_id)
+    of.send(InitContainer(event.container_id))
+
+
+def _all_but_the_last(original: Original, of: NMApplication, reason: str) -> None:
+    kept = [of.containers.popitem()] if len(of.containers) > 1 else []
+    original(of, reason)
+    of.containers.update(kept)
+
+
+def _at_once(original: Original, updater: NodeStatusUpdater) -> None:
+    if updater.state is Conversation.WAITING:
+        updater._send(at_once=True)
+    else:
+        original(updater)
+
+
+def _with_exit_status_0(original: Original, container: NMContainer, event: Any) -> None:
+    container.exit_status = ContainerExitStatus.SUCCESS
+    original(container, event)
+
+
+def _twice(original: Original, container: NMContainer, event: Any) -> None:
+    original(container, event)
+    if container.launches == 1:
+        container.launch()
+
+
+def _without_increases(original: Original, updater: NodeStatusUpdater, *, at_once: bool = False) -> None:
+    updater.increased.clear()
+    original(updater, at_once=at_once)
+
 
 NODE_MANAGER_BUGS = (
-    PlantedBug(
+    bug(
         "container-token-used-twice",
         "A container is started again with a token that was used.",
-        (
-            change(
-                f"{_CHECKS}:check_start",
-                "elif started is not None and started.has(container_id, now_ms):",
-                "elif started is not None and started.has(container_id, now_ms) and not planted():",
-            ),
-        ),
+        never(start_checks.check_start, "has"),
     ),
-    PlantedBug(
+    bug(
         "start-before-a-restart-forgotten",
         "A NodeManager starts containers that an earlier one on the machine has started before.",
-        (
-            change(
-                f"{_CHECKS}:StartedContainers.note_started_before",
-                "frozenset(container_ids)",
-                "frozenset() if planted() else frozenset(container_ids)",
-            ),
-        ),
-        ("flap", "few-attempts"),
+        instead(StartedContainers.note_started_before, lambda original, started, container_ids: original(started, ())),
+        plans=("flap", "few-attempts"),
     ),
-    PlantedBug(
+    bug(
         "expired-container-token-accepted",
         "A container is started with an expired token.",
-        (
-            change(
-                f"{_CHECKS}:check_start",
-                "elif token.expiry_ms < now_ms:",
-                "elif token.expiry_ms < now_ms and not planted():",
-            ),
-        ),
-        ("lost-replies", "random"),
+        never(start_checks.check_start, "expiry_ms"),
+        plans=("lost-replies", "random"),
     ),
-    PlantedBug(
+    bug(
         "token-of-an-earlier-rm-accepted",
         "A container is started that an earlier ResourceManager allocated.",
-        (
-            change(
-                f"{_CHECKS}:check_start",
-                "if token.rm_identifier != rm_identifier:",
-                "if token.rm_identifier != rm_identifier and not planted():",
-            ),
-        ),
-        ("late-starts", "random"),
+        never(start_checks.check_start, "rm_identifier"),
+        plans=("late-starts", "random"),
     ),
-    PlantedBug(
+    bug(
         "container-of-another-application-started",
         "An AM may start a container of another application.",
-        (
-            change(
-                f"{_CHECKS}:check_start",
-                "if caller.attempt_id.application_id != container_id.application_id:",
-                "if caller.attempt_id.application_id != container_id.application_id and not planted():",
-            ),
-        ),
+        never(start_checks.check_start, "application_id"),
     ),
-    PlantedBug(
+    bug(
         "others-containers-stopped",
         "An AM may stop a container of another application.",
-        (
-            change(
-                f"{_CHECKS}:check_owner",
-                "if caller.attempt_id.application_id == container_id.application_id:",
-                "if caller.attempt_id.application_id == container_id.application_id or planted():",
-            ),
-        ),
+        always(start_checks.check_owner, "application_id"),
     ),
-    PlantedBug(
+    bug(
         "nm-token-of-another-node-accepted",
         "An NM token is accepted by every NodeManager.",
-        (
-            change(
-                "wire.tokens:NMTokenSecretManager.check_for",
-                "if identifier.node_id != node_id:",
-                "if identifier.node_id != node_id and not planted():",
-            ),
-        ),
+        never(NMTokenSecretManager.check_for, "node_id"),
     ),
-    PlantedBug(
+    bug(
         "container-token-of-another-node-accepted",
         "A container is started on another node than the one it was allocated on.",
-        (
-            change(
-                "wire.tokens:ContainerTokenSecretManager.check_for",
-                "if identifier.node_id != node_id:",
-                "if identifier.node_id != node_id and not planted():",
-            ),
-        ),
+        never(ContainerTokenSecretManager.check_for, "node_id"),
     ),
-    PlantedBug(
+    bug(
         "container-of-an-ended-application-runs",
         "A container that is started after the end of its application is not killed.",
-        (
-            change(
-                "nm.core.application:_refuse_container",
-                "application.refuse_container(event.container_id)",
-                "application.send(InitContainer(event.container_id)) if planted() else None",
-            ),
-        ),
-        ("ignored-sigterm",),
+        instead(application._refuse_container, _started_all_the_same),
+        plans=("ignored-sigterm",),
     ),
-    PlantedBug(
+    bug(
         "kill-lost",
         "A kill of a container sends no signal to its processes.",
-        (change(f"{_LIFECYCLE}:_kill", "container.end_processes()", "planted()"),),
+        drop(container_lifecycle._kill, "end_processes"),
     ),
-    PlantedBug(
+    bug(
         "kill-of-one-container-lost",
         "When an application ends, its last container on a node is not killed.",
-        (
-            change(
-                "nm.core.application:NMApplication.kill_containers",
-                "for container_id in self.containers:",
-                "for container_id in list(self.containers)[:-1] if len(self.containers) > 1 and planted() else "
-                "self.containers:",
-            ),
-        ),
+        instead(NMApplication.kill_containers, _all_but_the_last),
     ),
-    PlantedBug(
+    bug(
         "clean-up-order-ignored",
         "A NodeManager does not kill a container although the ResourceManager orders it.",
-        (
-            change(
-                f"{_CORE}._kill_by_resource_manager",
-                "if container_id in self.containers:",
-                "if container_id in self.containers and not planted():",
-            ),
-        ),
+        never(NodeManagerCore._kill_by_resource_manager, "containers"),
     ),
-    PlantedBug(
+    bug(
         "end-of-application-ignored",
         "A NodeManager does not end an application although the ResourceManager orders it.",
-        (
-            change(
-                f"{_CORE}._follow",
-                "if application_id in self.applications:",
-                "if application_id in self.applications and not planted():",
-            ),
-        ),
+        never(NodeManagerCore._follow, "applications"),
     ),
-    PlantedBug(
+    bug(
         "end-dropped-after-a-lost-reply",
         "The end of a container is reported once, even if the heartbeat with it was lost.",
-        (change(f"{_STATUS}.answered", "if self._missed:", "if self._missed and not planted():"),),
-        ("partition-replies", "lost-replies", "partition-requests", "random"),
+        never(NodeStatusUpdater.answered, "_missed"),
+        plans=("partition-replies", "lost-replies", "partition-requests", "random"),
     ),
-    PlantedBug(
+    bug(
         "end-not-reported-at-registration",
         "A container that ended while the ResourceManager was down is not reported to the next one.",
-        (
-            change(
-                f"{_STATUS}._registration_statuses",
-                "statuses.append(container.registration_status())",
-                "if container.is_done and planted():\n            continue\n        "
-                "statuses.append(container.registration_status())",
-            ),
-        ),
-        ("kill-rm", "random"),
+        drop(NodeStatusUpdater._registration_statuses, "append", when="container.is_done"),
+        plans=("kill-rm", "random"),
     ),
-    PlantedBug(
+    bug(
         "containers-not-reported-at-registration",
         "A NodeManager does not report its running containers to a restarted ResourceManager.",
-        (
-            change(
-                f"{_STATUS}._registration_statuses",
-                "statuses.append(container.registration_status())",
-                "statuses.append(container.registration_status()) if not planted() else None",
-            ),
-        ),
-        ("kill-rm", "random"),
+        drop(NodeStatusUpdater._registration_statuses, "append"),
+        plans=("kill-rm", "random"),
     ),
-    PlantedBug(
+    bug(
         "two-heartbeats-at-once",
         "A NodeManager sends a heartbeat while another one is under way.",
-        (
-            change(
-                f"{_STATUS}.send_soon",
-                "self._heartbeat_wanted = True",
-                "planted()\n        self._send(at_once=True)",
-            ),
-        ),
-        ("lost-replies",),
+        instead(NodeStatusUpdater.send_soon, _at_once),
+        plans=("lost-replies",),
     ),
-    PlantedBug(
+    bug(
         "exit-status-of-the-kill-lost",
         "A container that was killed is reported with exit status 0.",
-        (
-            change(
-                f"{_LIFECYCLE}:_killed",
-                "if container.exit_status == ContainerExitStatus.INVALID:",
-                "if planted():\n        container.exit_status = ContainerExitStatus.SUCCESS\n"
-                "    if container.exit_status == ContainerExitStatus.INVALID:",
-            ),
-        ),
+        instead(container_lifecycle._killed, _with_exit_status_0),
     ),
-    PlantedBug(
+    bug(
         "exit-not-noticed",
         "The end of a container's process is not noticed if its exit code is not 0.",
-        (
-            change(
-                f"{_CORE}._exited",
-                "if not self._is_current(container_id, event.launch):",
-                "if not self._is_current(container_id, event.launch) or (code != 0 and planted()):",
-            ),
-        ),
+        always(NodeManagerCore._exited, "_is_current", when="code != 0"),
     ),
-    PlantedBug(
+    bug(
         "container-launched-twice",
         "The process of a container is launched twice.",
-        (
-            change(
-                f"{_LIFECYCLE}:_launched",
-                "container.start_monitoring()",
-                "container.start_monitoring()\n"
-                "    if container.launches == 1 and planted():\n        container.launch()",
-            ),
-        ),
+        instead(container_lifecycle._launched, _twice),
     ),
-    PlantedBug(
+    bug(
         "application-keeps-ended-containers",
         "An application on a node does not forget a container that has ended.",
-        (
-            change(
-                "nm.core.application:_container_finished",
-                "application.remove(event.container_id)",
-                "planted()",
-            ),
-        ),
+        drop(application._container_finished, "remove"),
     ),
-    PlantedBug(
+    bug(
         "increase-not-reported",
         "A NodeManager does not report that a container has grown.",
-        (
-            change(
-                f"{_STATUS}._send",
-                "increased = tuple(self.increased.values())",
-                "increased = tuple(one for one in self.increased.values() if not planted())",
-            ),
-        ),
-        ("unusual-requests", "random"),
+        instead(NodeStatusUpdater._send, _without_increases),
+        plans=UNUSUAL,
     ),
-    PlantedBug(
+    bug(
         "new-size-not-applied",
         "A container keeps its size although its NodeManager has accepted another one.",
-        (change(f"{_LIFECYCLE}:_update_while_watched", "container.token = event.token", "planted()"),),
-        ("unusual-requests", "random"),
+        drop(container_lifecycle._update_while_watched, "token"),
+        plans=UNUSUAL,
     ),
 )

@@ -2,463 +2,334 @@
 
 from __future__ import annotations
 
-from tests.mutants.bug import PlantedBug, change
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from rm.scheduler.capacity import activation, booking, limits
+from rm.scheduler.capacity.parallel_applications import ParallelApplications
+from rm.scheduler.events import applications, recovery
+from rm.scheduler.events.applications import Applications
+from rm.scheduler.events.cluster_nodes import ClusterNodes
+from rm.scheduler.events.recovery import ContainerRecovery
+from rm.scheduler.heartbeat import NodeHeartbeats
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import ResourceLimits
+from rm.scheduler.placement import commit, container_updates
+from rm.scheduler.placement.allocator import Proposal, _Visit
+from rm.scheduler.placement.commit import Commit
+from rm.scheduler.placement.visit import Placement
+from rm.scheduler.preemption.policy import ProportionalCapacityPreemptionPolicy
+from rm.scheduler.preemption.preemptable_resource_calculator import PreemptableResourceCalculator
+from rm.scheduler.preemption.preemption_round import PreemptionRound
+from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
+from tests.mutants.bug import always, bug, drop, instead, never, skip_all
+from yarn.ids import ContainerId
+from yarn.resource import Resource
 
 BUSY = ("contention",)
-BOTH = ("random", "contention")
+AFTER_RESTARTS = ("kill-rm", "random")
+UNUSUAL = ("unusual-requests", "random")
+ADMINISTRATION = ("administration", "random")
+DECOMMISSION = ("contention", "decommission", "random")
 
-_BOOKING = "rm.scheduler.capacity.booking"
-_QUEUE = "rm.scheduler.model.queue"
-_NODE = "rm.scheduler.model.node"
-_COMMIT = "rm.scheduler.placement.commit"
-_LIMITS = "rm.scheduler.capacity.limits"
-_ACTIVATION = "rm.scheduler.capacity.activation"
-_PREEMPTION = "rm.scheduler.preemption"
-_APPLICATIONS = "rm.scheduler.events.applications"
-_RECOVERY = "rm.scheduler.events.recovery"
-_NODES = "rm.scheduler.events.cluster_nodes"
+Original = Callable[..., Any]
+
+
+def _of_another_partition(
+    original: Original, leaf: Any, application: Any, container: Any, partition: str, amount: Resource
+) -> None:
+    original(leaf, application, container, "other", amount)
+
+
+def _not_at_the_root(original: Original, queue: CSQueue, partition: str, amount: Resource) -> None:
+    original(queue, partition, amount)
+    root = list(queue.and_above())[-1]
+    root.usage.booked(partition).change_pending(-amount)
+
+
+def _and_what_is_used(original: Original, leaf: CSQueue, user: Any, user_limit: Resource, partition: str) -> Resource:
+    left: Resource = original(leaf, user, user_limit, partition)
+    return left + leaf.context.partition_resource(partition)
+
+
+def _number_of_the_first(original: Original, application: FiCaSchedulerApp) -> ContainerId:
+    return next(iter(application.live_containers), None) or original(application)
+
 
 BOOKS = (
-    PlantedBug(
+    bug(
         "queue-usage-not-released",
         "A queue's usage does not fall when a container ends.",
-        (change(f"{_QUEUE}:CSQueue.unbook_container", "part.used = part.used - amount", "planted()"),),
+        drop(CSQueue.unbook_container, "used"),
     ),
-    PlantedBug(
+    bug(
         "parent-usage-not-released",
         "The usage of the queues above a leaf does not fall when a container ends.",
-        (change(f"{_BOOKING}:unbook", "parent.unbook_container(partition, amount)", "planted()"),),
+        drop(booking.unbook, "parent", "unbook_container", "amount"),
     ),
-    PlantedBug(
+    bug(
         "user-usage-not-released",
         "A user's usage does not fall when a container ends.",
-        (change(f"{_BOOKING}:unbook", "leaf.users.change_used(application.user, partition, -amount)", "planted()"),),
+        drop(booking.unbook, "change_used"),
     ),
-    PlantedBug(
+    bug(
         "reserved-amount-not-released",
         "A queue's reserved amount does not fall when a reservation ends.",
-        (
-            change(
-                f"{_BOOKING}:unreserve",
-                "application.leaf.change_reserved(node.partition, -reserved.resource)",
-                "planted()",
-            ),
-        ),
-        BUSY,
+        drop(booking.unreserve, "change_reserved"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "node-room-not-released",
         "A node's free resources do not grow when a container ends.",
-        (
-            change(
-                f"{_NODE}:SchedulerNode.release_container", "self.unallocated = self.unallocated + size", "planted()"
-            ),
-        ),
+        drop(SchedulerNode.release_container, "unallocated"),
     ),
-    PlantedBug(
+    bug(
         "room-free-before-the-node-reports",
         "The resources of a running container count as free before its NodeManager has reported its end.",
-        (
-            change(
-                f"{_NODE}:SchedulerNode.release_container",
-                "(not by_node and container_id in self._launched)",
-                "(not by_node and container_id in self._launched and not planted())",
-            ),
-        ),
-        ("contention",),
+        never(SchedulerNode.release_container, "_launched"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "partition-usage-swapped",
         "A container of an ended application is not subtracted from the partition of its node.",
-        (
-            change(
-                f"{_BOOKING}:complete_in_queue",
-                "unbook(leaf, application, container, node.partition, container.container.resource)",
-                "unbook(leaf, application, container, 'other' if planted() else '', container.container.resource)",
-            ),
-        ),
+        instead(booking.unbook, _of_another_partition),
     ),
-    PlantedBug(
+    bug(
         "pending-not-reduced",
         "An allocated container stays in what its application has pending.",
-        (
-            change(
-                f"{_QUEUE}:CSQueue.change_pending",
-                "queue.usage.booked(partition).change_pending(amount)",
-                "queue.parent is not None and queue.usage.booked(partition).change_pending(amount) or "
-                "queue.parent is None and not planted()",
-            ),
-        ),
+        instead(CSQueue.change_pending, _not_at_the_root),
     ),
-    PlantedBug(
+    bug(
         "headroom-of-the-whole-queue",
         "An AM's headroom is what its queue may use, without what is used already.",
-        (
-            change(
-                f"{_LIMITS}:_headroom_on",
-                "free = whole - context.root_usage.used(partition)",
-                "free = whole + left if planted() else whole",
-            ),
-            change(f"{_LIMITS}:_headroom_on", "return context.calculator.min_of(whole, free, left)", "return free"),
-        ),
-        BOTH,
+        instead(limits._headroom_on, _and_what_is_used),
+        plans=("random", "contention"),
     ),
-    PlantedBug(
+    bug(
         "lost-node-keeps-its-containers",
         "The containers of a lost node stay with their applications.",
-        (
-            change(
-                f"{_NODES}:ClusterNodes.remove",
-                "self._complete(container, aborted_status(container.id, LOST_NODE), RMContainerKill)",
-                "planted()",
-            ),
-        ),
+        drop(ClusterNodes.remove, "_complete", "container"),
     ),
-    PlantedBug(
+    bug(
         "one-container-number-for-two",
         "A container's number is used again by the next container.",
-        (
-            change(
-                "rm.scheduler.placement.commit:Commit._new_container",
-                "proposal.application.next_container_id(),",
-                "next(iter(proposal.application.live_containers), None) if proposal.application.live_containers and "
-                "planted() else proposal.application.next_container_id(),",
-            ),
-        ),
+        instead(FiCaSchedulerApp.next_container_id, _number_of_the_first),
     ),
 )
 
+
+def _below_any_limit(original: Original, queue: CSQueue, partition: str, limits: ResourceLimits, *rest: Any) -> bool:
+    original(queue, partition, limits, *rest)
+    limits.headroom = queue.context.cluster_resource
+    return True
+
+
+def _of_double_size(original: Original, commit: Commit, proposal: Proposal) -> RMContainer:
+    made: RMContainer = original(commit, proposal)
+    made.container = replace(made.container, resource=proposal.resource + proposal.resource)
+    return made
+
+
 LIMITS = (
-    PlantedBug(
+    bug(
         "queue-maximum-ignored",
         "A queue gets more than its maximum.",
-        (
-            change(
-                f"{_COMMIT}:refusal_at_commit",
-                "if not calculator.fits_in(after, maximum):",
-                "if not calculator.fits_in(after, maximum) and not planted():",
-            ),
-            change(
-                f"{_LIMITS}:can_assign",
-                "if calculator.less(cluster, used, limit):",
-                "limits.headroom = cluster\n    if calculator.less(cluster, used, limit) or planted():",
-            ),
-        ),
-        BUSY,
+        never(commit.refusal_at_commit, "fits_in"),
+        instead(limits.can_assign, _below_any_limit),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "user-limit-ignored",
         "A user who is above the user limit gets more containers.",
-        (
-            change(
-                f"{_LIMITS}:can_assign_to_user",
-                "if not calculator.greater(cluster, used, limit):",
-                "if not calculator.greater(cluster, used, limit) or planted():",
-            ),
-            change(
-                f"{_COMMIT}:refusal_at_commit",
-                "if calculator.greater(context.cluster_resource, used, limit):",
-                "if calculator.greater(context.cluster_resource, used, limit) and not planted():",
-            ),
-        ),
-        BUSY,
+        always(limits.can_assign_to_user, "greater"),
+        never(commit.refusal_at_commit, "greater"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "am-limit-ignored",
         "Applications start although the ApplicationMasters of their queue hold more than their share.",
-        (
-            change(
-                f"{_ACTIVATION}:_refusal",
-                "if calculator.fits_in(if_started, limit):",
-                "if calculator.fits_in(if_started, limit) or planted():",
-            ),
-        ),
-        BUSY,
+        always(activation._refusal, "fits_in"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "max-parallel-apps-ignored",
         "More applications of a queue run at a time than its max-parallel-apps.",
-        (
-            change(
-                "rm.scheduler.capacity.parallel_applications:ParallelApplications._may_run",
-                "queue.runnable_total() < queue.configuration.max_parallel_apps for",
-                "queue.runnable_total() < queue.configuration.max_parallel_apps or planted() for",
-            ),
-        ),
-        BUSY,
+        instead(ParallelApplications._may_run, lambda *_: True),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "container-larger-than-requested",
         "A container is larger than the maximum allocation.",
-        (
-            change(
-                f"{_COMMIT}:Commit._new_container",
-                "proposal.resource,",
-                "proposal.resource + proposal.resource if planted() else proposal.resource,",
-            ),
-        ),
+        instead(Commit._new_container, _of_double_size),
     ),
 )
 
 RESERVATIONS = (
-    PlantedBug(
+    bug(
         "place-beside-a-reservation",
         "A node with a reservation is offered to other applications, too.",
-        (
-            change(
-                "rm.scheduler.heartbeat:NodeHeartbeats.run",
-                "if node.reserved_container is not None:",
-                "if node.reserved_container is not None and not planted():",
-            ),
-        ),
-        BUSY,
+        never(NodeHeartbeats.run, "reserved_container"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "reservation-outlives-its-attempt",
         "The reservations of an attempt stay when it ends.",
-        (
-            change(
-                f"{_APPLICATIONS}:Applications.remove_attempt",
-                "for reserved in attempt.reserved_containers:",
-                "for reserved in [one for one in attempt.reserved_containers if not planted()]:",
-            ),
-        ),
-        BUSY,
+        skip_all(Applications.remove_attempt, "reserved_containers"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "reservation-filled-without-room",
         "A reservation becomes a container although the node has not enough free resources.",
-        (
-            change(
-                "rm.scheduler.placement.allocator:_Visit._place",
-                "if fitting > 0:",
-                "if fitting > 0 or (self._reserved is not None and planted()):",
-            ),
-        ),
-        BUSY,
+        always(_Visit._place, "fitting", ">", when="self._reserved is not None"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "reservation-never-filled",
         "A reservation stays although its container fits now.",
-        (
-            change(
-                "rm.scheduler.placement.visit:Placement.serve_reservation",
-                "if application is None:",
-                "if application is None or planted():",
-            ),
-        ),
-        BUSY,
+        always(Placement.serve_reservation, "application"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "container-without-room",
         "A container is placed on a node that has not enough free resources.",
-        (
-            change(
-                "rm.scheduler.placement.allocator:_Visit._place",
-                "if fitting > 0:",
-                "if fitting > 0 or planted():",
-            ),
-            change(
-                "rm.scheduler.placement.visit:Placement._is_full",
-                "return context.calculator",
-                "return not planted() and context.calculator",
-            ),
-        ),
-        BUSY,
+        always(_Visit._place, "fitting", ">"),
+        instead(Placement._is_full, lambda *_: False),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "decommissioning-node-gets-containers",
         "A node that is being decommissioned gets more containers: the scheduler takes it to be running.",
-        (
-            change(
-                "rm.core.resource_manager:ResourceManagerCore._to_node",
-                "is_running=node.machine.state is NodeState.RUNNING",
-                "is_running=node.machine.state is NodeState.RUNNING or planted()",
-            ),
+        instead(
+            ClusterNodes.note_state,
+            lambda original, nodes, node_id, *, is_running: original(nodes, node_id, is_running=True),
         ),
-        ("contention", "decommission", "random"),
+        plans=DECOMMISSION,
     ),
-    PlantedBug(
+    bug(
         "decommissioning-node-keeps-its-size",
         "A node that is being decommissioned does not shrink to what it runs.",
-        (
-            change(
-                f"{_NODES}:ClusterNodes.adapt_size",
-                "not node.is_running and node",
-                "not node.is_running and not planted() and node",
-            ),
-        ),
-        ("contention", "decommission", "random"),
+        never(ClusterNodes.adapt_size, "is_running"),
+        plans=DECOMMISSION,
     ),
 )
+
+
+def _take_all(original: Original, round_: PreemptionRound, *given: Any, **named: Any) -> None:
+    original(round_, *given, **named)
+    round_.allowed = round_.cluster
+
+
+def _keep_nothing(original: Original, queue: TempQueuePerPartition, scale: float, *_: Any) -> None:
+    queue.to_be_preempted = queue.used - queue.killable
+
 
 PREEMPTION = (
-    PlantedBug(
+    bug(
         "preempt-too-early",
         "A container is preempted before its AM had the configured time to release it.",
-        (
-            change(
-                f"{_PREEMPTION}.policy:ProportionalCapacityPreemptionPolicy._requests_and_kills",
-                "elif marked_ms + wait_ms <= now_ms:",
-                "elif planted():",
-            ),
-        ),
-        BUSY,
+        always(ProportionalCapacityPreemptionPolicy._requests_and_kills, "wait_ms"),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "preempt-too-much",
         "A round of preemption takes more than the configured share of the cluster.",
-        (
-            change(
-                f"{_PREEMPTION}.preemption_round:PreemptionRound.__init__",
-                "multiplied(self.cluster, self.settings.total_per_round)",
-                "multiplied(self.cluster, 1.0 if planted() else 0.0)",
-            ),
-        ),
-        BUSY,
+        instead(PreemptionRound.__init__, _take_all),
+        plans=BUSY,
     ),
-    PlantedBug(
+    bug(
         "preempt-a-guaranteed-queue",
         "A queue that uses less than its guarantee loses containers to others.",
-        (
-            change(
-                f"{_PREEMPTION}.temp_queue_per_partition:TempQueuePerPartition.assign_preemption",
-                "kept = calculator.max_of(total, wanted, self.ideal)",
-                "kept = self.used - self.used if planted() else wanted",
-            ),
-            change(
-                f"{_PREEMPTION}.preemptable_resource_calculator:PreemptableResourceCalculator._amount_to_obtain",
-                "if not calculator.greater(self._round.cluster, leaf.used, ignored):",
-                "if not calculator.greater(self._round.cluster, leaf.used, ignored) and not planted():",
-            ),
-        ),
-        BUSY,
+        instead(TempQueuePerPartition.assign_preemption, _keep_nothing),
+        never(PreemptableResourceCalculator._amount_to_obtain, "greater"),
+        plans=BUSY,
     ),
 )
 
+
+def _without_waiting(original: Original, recovery: ContainerRecovery, **named: Any) -> None:
+    original(recovery, **{**named, "waits": False})
+
+
+def _with_the_first_epoch(original: Original, recovery: ContainerRecovery, **named: Any) -> None:
+    original(recovery, **{**named, "epoch": 0})
+
+
 SCHEDULER_RECOVERY = (
-    PlantedBug(
+    bug(
         "settle-window-ignored",
         "A restarted ResourceManager places containers before nodes and AMs had time to register again.",
-        (
-            change(
-                f"{_RECOVERY}:ContainerRecovery.begin",
-                "now_ms + context.settings.settle_ms if waits else None",
-                "now_ms + context.settings.settle_ms if waits and not planted() else None",
-            ),
-        ),
-        ("kill-rm", "random"),
+        instead(ContainerRecovery.begin, _without_waiting),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "epoch-not-raised",
         "A restarted ResourceManager gives containers the ids of containers of the one before it.",
-        (change(f"{_RECOVERY}:ContainerRecovery.begin", "context.epoch = epoch", "context.epoch = 0 * planted()"),),
-        ("kill-rm", "random"),
+        instead(ContainerRecovery.begin, _with_the_first_epoch),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "orphan-not-stopped-at-registration",
         "A node is not told to stop a container of no running attempt, neither when it registers nor later.",
-        (
-            change(
-                f"{_RECOVERY}:ContainerRecovery.take_up",
-                "context.notify(CleanUpContainer(node_id, report.container_id))\n        return\n    known",
-                "planted()\n        return\n    known",
-            ),
-            change(
-                f"{_NODES}:ClusterNodes._container_launched",
-                "context.notify(CleanUpContainer(node_id, container_id))",
-                "planted()",
-            ),
-        ),
-        ("random", "kill-rm", "kill-node-with-rm"),
+        drop(ContainerRecovery.take_up, "CleanUpContainer", places=2),
+        drop(ClusterNodes._container_launched, "CleanUpContainer"),
+        plans=("random", "kill-rm", "kill-node-with-rm"),
     ),
-    PlantedBug(
+    bug(
         "unknown-container-not-stopped",
         "A node that reports a container that the scheduler does not have is not told to stop it.",
-        (
-            change(
-                f"{_NODES}:ClusterNodes._container_launched",
-                "context.notify(CleanUpContainer(node_id, container_id))",
-                "planted()",
-            ),
-        ),
+        drop(ClusterNodes._container_launched, "CleanUpContainer"),
     ),
-    PlantedBug(
+    bug(
         "recovered-container-not-charged",
         "The resources of a recovered container count as free.",
-        (
-            change(
-                f"{_RECOVERY}:_charge",
-                "book(leaf, attempt, container, partition, size, applications)",
-                "planted()",
-            ),
-        ),
-        ("kill-rm", "random"),
+        drop(recovery._charge, "book"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "recovered-container-charged-to-the-node-only",
         "A recovered container is not in the list of its application.",
-        (change(f"{_RECOVERY}:_charge", "attempt.note_recovered(container)", "planted()"),),
-        ("kill-rm", "random"),
+        drop(recovery._charge, "note_recovered"),
+        plans=AFTER_RESTARTS,
     ),
-    PlantedBug(
+    bug(
         "new-size-of-a-node-ignored",
         "A node that gets another size keeps its room, and the cluster gets the new size.",
-        (change("rm.scheduler.events.cluster_nodes:ClusterNodes.resize", "node.update_total(total)", "planted()"),),
-        ("administration", "random"),
+        drop(ClusterNodes.resize, "update_total"),
+        plans=ADMINISTRATION,
     ),
-    PlantedBug(
+    bug(
         "reported-increase-ignored",
         "An increase that a node has reported is taken back as if its AM had never passed it on.",
-        (
-            change(
-                "rm.scheduler.events.cluster_nodes:ClusterNodes._container_increased",
-                "container.handle(NMDoneChangeResource(reported.resource), self._context.now_ms)",
-                "planted()",
-            ),
-        ),
-        ("unusual-requests", "random"),
+        drop(ClusterNodes._container_increased, "handle"),
+        plans=UNUSUAL,
     ),
-    PlantedBug(
+    bug(
         "new-size-without-a-new-version",
         "A container that has grown keeps its version, so its node takes its new token for an old one.",
-        (
-            change(
-                "rm.scheduler.placement.container_updates:_swap",
-                "version=existing.container.version + 1",
-                "version=existing.container.version + (not planted())",
-            ),
-        ),
-        ("unusual-requests", "random"),
+        drop(container_updates._swap, "version"),
+        plans=UNUSUAL,
     ),
-    PlantedBug(
+    bug(
         "blacklist-removal-ignored",
         "A host that an AM has taken off its blacklist gets none of its containers.",
-        (
-            change(
-                "rm.scheduler.model.application:FiCaSchedulerApp.update_blacklist",
-                "places.difference_update(removals)",
-                "removals and planted()",
-            ),
-        ),
-        ("unusual-requests", "random"),
+        drop(FiCaSchedulerApp.update_blacklist, "difference_update"),
+        plans=UNUSUAL,
     ),
-    PlantedBug(
+    bug(
         "moved-container-keeps-its-queue",
         "The containers of a moved application are in its old queue, from which preemption takes them.",
-        (change("rm.scheduler.events.applications:_hand_over", "container.queue = target.path", "planted()"),),
-        ("administration", "random"),
+        drop(applications._hand_over, "queue", "path"),
+        plans=ADMINISTRATION,
     ),
-    PlantedBug(
+    bug(
         "containers-of-an-ended-attempt-kept",
         "The running containers of an ended attempt are not killed.",
-        (
-            change(
-                f"{_APPLICATIONS}:Applications.remove_attempt",
-                "if not (keep_containers and container.is_running):",
-                "if not (container.is_running and (keep_containers or planted())):",
-            ),
-        ),
+        always(Applications.remove_attempt, "keep_containers"),
     ),
 )
 

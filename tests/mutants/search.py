@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 
-import msgspec
 from msgspec import Struct
 
-from tests.mutants.bug import PlantedBug, planted
+from tests.mutants.bug import PlantedBug, planted, version_of
 from tests.yarnling.simulation.intruder import simulate
 from yarnling.faults.history import History
 from yarnling.faults.plan import Plan
@@ -42,11 +40,6 @@ class Finding(Struct, frozen=True):
     @property
     def is_found(self) -> bool:
         return self.seed > 0
-
-
-def version_of(bug: PlantedBug) -> str:
-    """Changes with the bug's changes of code."""
-    return hashlib.sha256(msgspec.json.encode(bug.changes)).hexdigest()[:12]
 
 
 def search(bug: PlantedBug, seeds: range, reached: int = 0, run: RunPlan = simulate) -> Finding:

@@ -9,10 +9,21 @@ import msgspec
 import pytest
 
 from rm.core.durability import divided
-from tests.mutants.bug import CannotPlant, PlantedBug, change, planted
+from tests.mutants.bug import (
+    CannotPlant,
+    Change,
+    always,
+    bug,
+    drop,
+    instead,
+    never,
+    planted,
+    skip_all,
+    version_of,
+)
 from tests.mutants.catalogue import BUGS, GROUPS, find_bug
 from tests.mutants.page import found_by, page
-from tests.mutants.search import RANDOM, Finding, search, version_of
+from tests.mutants.search import RANDOM, Finding, search
 from tests.yarnling.simulation.intruder import simulate
 from yarn.errors import YarnException
 from yarnling.faults.plan_file import find_plan, plan_names
@@ -26,55 +37,96 @@ QUICK = ("settle-window-ignored", "am-started-before-its-attempt-is-stored", "en
 
 
 def limit(value: int) -> int:
-    return min(value, 3)
-
-
-def doubled(value: int) -> int:
     if value > 3:
-        return 2 * value
+        value = 3
     return value
 
 
-HERE = __name__
-HARMLESS = PlantedBug(
-    "harmless", "", (change("rm.core.durability:divided", "to_store = [", "to_store = planted() and ["),)
-)
-LIMITED = PlantedBug("limited", "A bug of this test.", (change(f"{HERE}:limit", "value, 3", "value, 4 + planted()"),))
+def bounded(values: list[int], *, most: int = 9) -> list[int]:
+    kept = []
+    for value in values:
+        if value > 0 and value < most:
+            kept.append(value)
+    return kept
+
+
+class Shelf:
+    def __init__(self) -> None:
+        self.books = 1
+
+    def add(self, count: int) -> None:
+        self.books = self.books + count
+        self.books = min(self.books, 8)
+
+
+HARMLESS = bug("harmless", "", instead(divided, lambda original, *given, **named: original(*given, **named)))
+LIMITED = bug("limited", "A bug of this test.", never(limit, "value"))
 
 
 def test_a_planted_bug_changes_a_function_for_every_reference_and_only_for_a_while() -> None:
     reference = limit
     with planted(LIMITED) as planting:
-        assert reference(9) == 5
+        assert reference(9) == 9
         assert planting.count == 1
     assert reference(9) == 3
-    assert "planted" not in divided.__globals__
+    before = dict(divided.__globals__)
     with planted(HARMLESS):
-        assert "planted" in divided.__globals__
-    assert "planted" not in divided.__globals__
-
-
-def test_two_changes_of_one_function_are_made_together() -> None:
-    where = f"{HERE}:doubled"
-    bug = PlantedBug("two", "", (change(where, "value > 3", "value > 5"), change(where, "2 * value", "3 * value")))
-    with planted(bug):
-        assert (doubled(4), doubled(6)) == (4, 18)
+        assert divided.__globals__ != before
+    assert divided.__globals__ == before
 
 
 @pytest.mark.parametrize(
-    ("where", "old", "message"),
+    ("changes", "kept"),
     [
-        ("limit", "value, 7", "has 'value, 7' 0 times, and must have it once"),
-        ("limit", "value", "2 times"),
-        ("no_such_function", "", "has no Python function no_such_function"),
-        ("LIMITED", "", "If the module is compiled, run without the compiled build"),
+        ((drop(bounded, "append"),), []),
+        ((drop(bounded, "append", when="value == 2"),), [1]),
+        ((never(bounded, "most"),), []),
+        ((always(bounded, "most"),), [1, 2, 9]),
+        ((never(bounded, "most"), drop(bounded, "append")), []),
+        ((skip_all(bounded, "values"),), []),
+        ((skip_all(bounded, "values", when="len(kept) == 0"),), []),
+        ((instead(bounded, lambda original, values, **named: original(values[:2], **named)),), [1]),
     ],
 )
-def test_a_change_that_does_not_fit_is_refused_before_anything_is_changed(where: str, old: str, message: str) -> None:
-    bug = PlantedBug("odd", "", (*LIMITED.changes, change(f"{HERE}:{where}", old, "")))
-    with pytest.raises(CannotPlant, match=message), planted(bug):
+def test_each_rule_changes_the_smallest_place_with_all_words(changes: tuple[Change, ...], kept: list[int]) -> None:
+    with planted(bug("one", "", *changes)) as planting:
+        assert bounded([0, 1, 2, 9]) == kept
+        assert planting.count > 0
+    assert bounded([0, 1, 2, 9]) == [1, 2]
+
+
+def test_methods_are_changed_in_all_objects_and_may_call_the_original() -> None:
+    shelf = Shelf()
+    with planted(bug("two", "", instead(Shelf.add, lambda original, shelf, count: original(shelf, 2 * count)))):
+        shelf.add(3)
+    assert shelf.books == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (never(limit, "count"), "limit has 0 places for never with the words count, and must have 1"),
+        (drop(Shelf.add, "books"), "add has 2 places for drop"),
+        (drop(limit, "value", when="count > 3"), "limit has no count"),
+        (instead(limit, lambda original: None), "limit has other arguments than"),
+        (instead(limit, lambda original, value, other: None), "limit has other arguments than"),
+        (instead(bounded, lambda original, values, *, least: None), "bounded has other arguments than"),
+        (drop(len, "value"), "is no Python function. If its module is compiled, run without the compiled build"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused_before_anything_is_changed(change: Change, message: str) -> None:
+    with pytest.raises(CannotPlant, match=message), planted(bug("odd", "", *LIMITED.changes, change)):
         pass
     assert limit(9) == 3
+
+
+def test_the_version_of_a_bug_is_about_what_it_changes() -> None:
+    versions = {
+        version_of(bug("one", "", *changes))
+        for changes in ((drop(limit, "value"),), (never(limit, "value"),), (drop(limit, "value", when="value > 9"),))
+    }
+    assert len(versions) == 3
+    assert version_of(bug("one", "", drop(limit, "value"))) == version_of(bug("two", "x", drop(limit, "value")))
 
 
 def test_there_are_enough_bugs_with_names_of_their_own_and_plans_that_exist() -> None:
@@ -86,9 +138,7 @@ def test_there_are_enough_bugs_with_names_of_their_own_and_plans_that_exist() ->
 
 @pytest.mark.parametrize("name", BUGS)
 def test_the_code_that_a_bug_changes_is_still_there(name: str) -> None:
-    bug = BUGS[name]
-    assert any("planted()" in one.new for one in bug.changes)
-    with planted(bug) as planting:
+    with planted(BUGS[name]) as planting:
         assert planting.count == 0
 
 

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-from tests.mutants.bug import PlantedBug, change
-
-_TRACKER = "rm.core.resource_tracker:ResourceTrackerService"
+from rm.core.resource_tracker import ResourceTrackerService
+from tests.mutants.bug import bug, drop, never
+from wire.tokens import ClientTokenSecretManager, ClusterSecretManager, TokenSecretManager
 
 TOKENS = (
-    PlantedBug(
+    bug(
         "signature-unchecked",
         "A token of an AM is accepted with any signature.",
-        (
-            change(
-                "wire.tokens:TokenSecretManager.check",
-                "if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):",
-                "if not hmac.compare_digest(signature(key.secret, token.identifier), token.password) "
-                "and not planted():",
-            ),
-        ),
+        never(TokenSecretManager.check, "compare_digest"),
     ),
-    PlantedBug(
+    bug(
         "node-token-unchecked",
         "A NodeManager may speak for the node of any id.",
-        (
-            change(
-                "wire.tokens:ClusterSecretManager.check",
-                "if not hmac.compare_digest(self._signature(token.identifier), token.password):",
-                "if not hmac.compare_digest(self._signature(token.identifier), token.password) and not planted():",
-            ),
-        ),
+        never(ClusterSecretManager.check, "compare_digest"),
     ),
-    PlantedBug(
+    bug(
         "nm-token-not-renewed",
         "An AM gets no new NM token for a node that has registered again.",
-        (change(f"{_TRACKER}.register", "context.forget_node_tokens(node.node_id)", "planted()"),),
-        ("reconnect-all", "random"),
+        drop(ResourceTrackerService.register, "forget_node_tokens"),
+        plans=("reconnect-all", "random"),
     ),
-    PlantedBug(
+    bug(
         "client-token-unchecked",
         "A client of another cluster, or without its secret, may call.",
-        (
-            change(
-                "wire.tokens:ClientTokenSecretManager.check",
-                "if not hmac.compare_digest(_signature_of_kind(self._secret, CLIENT_KIND, token.identifier), "
-                "token.password):",
-                "if not hmac.compare_digest(_signature_of_kind(self._secret, CLIENT_KIND, token.identifier), "
-                "token.password) and not planted():",
-            ),
-        ),
+        never(ClientTokenSecretManager.check, "compare_digest"),
     ),
 )
