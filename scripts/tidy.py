@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 500
 BODY_LINES_MAX = 70
 PRODUCT = {"yarn", "wire", "rm", "nm", "am", "yarnling"}
-GENERATED = re.compile(r"^wire/generated/\w+_pb2(_grpc)?\.pyi?$")
+GENERATED = re.compile(r"^wire/generated/\w+_pb2\.pyi?$")
 BINARY = {".gz", ".zip", ".png", ".jar", ".tgz"}
 
 # Written in two parts so that this file passes its own rules.
