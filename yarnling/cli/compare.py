@@ -33,7 +33,7 @@ from yarnling.report.listing import Listing
 from yarnling.report.wording import clock, count, counted
 from yarnling.whatif.changes import changes_of
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
-from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, compare, ends_of
+from yarnling.whatif.compare import Balance, ChangeVerdict, Comparison, Difference, ParentBalance, compare, ends_of
 from yarnling.whatif.compare_report import SIDES, warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
@@ -43,8 +43,8 @@ from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
 from yarnling.whatif.sides import (
     Experiment,
-    Run,
     Side,
+    SideRun,
     configuration_of,
     read_side,
     result_path,
@@ -56,7 +56,7 @@ from yarnling.workload.formats import read_node_list, read_workload
 ROWS_MAX = 20
 WHY = "MAIN REASON"
 """The column with the cause of most of the waiting time, on the side where that is longer."""
-_VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_VERDICT_STYLES = {ChangeVerdict.BETTER: "green", ChangeVerdict.WORSE: "red"}
 
 
 class _Given(Struct, frozen=True):
@@ -116,14 +116,14 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     return expectations, before, read[1] or side_of(outcomes[len(of_before) :])
 
 
-def _names_after(runs: Sequence[Run], read: Side | None) -> KnownNames | None:
+def _names_after(runs: Sequence[SideRun], read: Side | None) -> KnownNames | None:
     """The names for expectations: the queues and users of the second side; None after its faults were added."""
     if read is not None:
         return names_in(read.figures[0])
     return names_of_run(Configuration.of(runs[0].configuration), runs[0].workload) if runs else None
 
 
-def _run_all(runs: Sequence[Run]) -> list[Outcome]:
+def _run_all(runs: Sequence[SideRun]) -> list[Outcome]:
     """All runs, with a progress bar for each; lines if these would not be seen."""
     if not runs:
         return []
@@ -140,7 +140,7 @@ def _run_all(runs: Sequence[Run]) -> list[Outcome]:
         return run_all(runs, report)
 
 
-def _how_far(runs: Sequence[Run], times_ms: Sequence[int]) -> str:
+def _how_far(runs: Sequence[SideRun], times_ms: Sequence[int]) -> str:
     return ", ".join(f"{run.title}: {clock(time_ms)}" for run, time_ms in zip(runs, times_ms, strict=True))
 
 
@@ -158,7 +158,7 @@ def _check_inputs(inputs: CompareOptions, results: Sequence[Path | None]) -> Non
         raise YarnException("\n".join(faults))
 
 
-def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[Run]:
+def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[SideRun]:
     """The runs of a side; what is wrong with its configuration or with the other inputs is added to `faults`."""
     settings = faults.of(lambda: definitions(given.inputs.definitions)) or {}
     experiment = _experiment(given, settings, faults)
@@ -250,7 +250,7 @@ def _table(comparison: Comparison) -> Listing:
     listing = Listing("OF", "MEASURE", "BEFORE", "AFTER", "", WHY)
     names = names_of(comparison)
     for each in comparison.differences[:ROWS_MAX]:
-        words = "" if each.verdict is Verdict.OTHER else each.verdict.value
+        words = "" if each.verdict is ChangeVerdict.OTHER else each.verdict.value
         listing.add_row(
             _short(each.scope, names),
             each.measure.name,

@@ -53,7 +53,7 @@ from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.run import InputNames, RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 
@@ -77,7 +77,7 @@ def run(options: WorkloadOptions) -> int:
     """Simulate, write the report and print a summary; returns the exit status."""
     given = _read(options)
     configuration = str(options.conf) if options.conf else "the default configuration"
-    names = Names(options.workload.stem, configuration, options.workload.name)
+    names = InputNames(options.workload.stem, configuration, options.workload.name)
     run_options = RunOptions(options.seed, given.until_ms, options.hashed, names, given.warnings)
     try:
         with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:

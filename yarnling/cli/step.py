@@ -14,7 +14,7 @@ from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.output import print_json, terminal
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.report.listing import PIPE_WIDTH
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.controls import Controls
 from yarnling.stepping.panes import step_text
 from yarnling.stepping.player import Made
@@ -83,7 +83,7 @@ def _changes(texts: Iterable[str]) -> Iterator[Made]:
         if int(position) <= last:
             raise InvalidArgumentException(f"--change {text[:60]!r} must come after step {last}, as those before it")
         last = int(position)
-        yield Made(last, Change.parse(change))
+        yield Made(last, ClusterChange.parse(change))
 
 
 def _go_to(controls: Controls, at: str) -> None:

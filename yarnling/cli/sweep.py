@@ -22,7 +22,7 @@ from yarnling.faults.verdict import RunVerdict
 from yarnling.report.escapes import in_line
 from yarnling.report.listing import Listing
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
-from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.runs import Sweep, SweepRun
 from yarnling.sweep.spec_file import read_sweep
 
 FAILURES_MAX = 20
@@ -52,11 +52,11 @@ def run(options: SweepOptions) -> int:
     return status
 
 
-def _run(sweep: Sweep, options: SweepOptions) -> tuple[tuple[tuple[Run, str], ...], bool]:
+def _run(sweep: Sweep, options: SweepOptions) -> tuple[tuple[tuple[SweepRun, str], ...], bool]:
     """(runs that were given up and why, whether Ctrl-C ended the sweep)."""
     from yarnling.sweep.runner import Place, Progress, run_sweep
 
-    lost: tuple[tuple[Run, str], ...] = ()
+    lost: tuple[tuple[SweepRun, str], ...] = ()
     console, total = notices(), len(sweep.runs)
     lines = ProgressLines(console)
     with _progress_bar(console) as bar:
@@ -104,7 +104,7 @@ def _notes(sweep: Sweep) -> _Notes:
     return _Notes(tuple(warnings), tuple(assumptions))
 
 
-def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, str], ...], notes: _Notes) -> int:
+def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[SweepRun, str], ...], notes: _Notes) -> int:
     counts = file.verdicts()
     failures = file.not_passed(FAILURES_MAX)
     if options.as_json:
@@ -126,8 +126,8 @@ def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, s
 def _print(
     console: Console,
     counts: Mapping[str, Mapping[str, int]],
-    failures: list[tuple[Run, str, str]],
-    lost: tuple[tuple[Run, str], ...],
+    failures: list[tuple[SweepRun, str, str]],
+    lost: tuple[tuple[SweepRun, str], ...],
     file: ResultFile,
 ) -> None:
     table = Listing("", "runs", *(str(verdict) for verdict in RunVerdict))
@@ -162,7 +162,7 @@ def _queue_table(queues: list[QueueSummary]) -> Listing:
     return table
 
 
-def _command(run: Run) -> str:
+def _command(run: SweepRun) -> str:
     """The command that replays the run of a plan; what is simulated, for a workload."""
     if not run.plan:
         return f"{run.workload} under {run.configuration}, load factor {run.load_factor:g}, seed {run.seed}"

@@ -12,7 +12,7 @@ from yarnling.lessons.drawing import drawn
 from yarnling.lessons.page import command, predict_line
 from yarnling.lessons.scene.lesson import Lesson
 from yarnling.lessons.scene.story import Story
-from yarnling.report.space_time_page import Section, html_of
+from yarnling.report.space_time_page import TextSection, html_of
 from yarnling.run.reader import run_of
 from yarnling.run.records import Lifeline, RecordedRun, Role
 from yarnling.simulation.engine import START_MS
@@ -55,14 +55,14 @@ def _title(line: Lifeline, names: dict[str, str]) -> str:
             return line.title
 
 
-def _sections(lesson: Lesson, value: int, story: Story, names: dict[str, str]) -> list[Section]:
+def _sections(lesson: Lesson, value: int, story: Story, names: dict[str, str]) -> list[TextSection]:
     question, option = story.question, lesson.option
     change = f"--{option.name} {value}: {option.meaning}. {predict_line(lesson, value)}"
     return [
-        Section("What it is about", (*lesson.idea, *_key(names)), rows=tuple(lesson.terms.items()), is_open=True),
-        Section("What happens, in words", (), plain="\n".join(line.text for line in drawn(story)).strip("\n")),
-        Section("Question", (question.text, change), is_open=True),
-        Section(
+        TextSection("What it is about", (*lesson.idea, *_key(names)), rows=tuple(lesson.terms.items()), is_open=True),
+        TextSection("What happens, in words", (), plain="\n".join(line.text for line in drawn(story)).strip("\n")),
+        TextSection("Question", (question.text, change), is_open=True),
+        TextSection(
             "Answer", (question.answer, *question.why, f"The same in a terminal: {command(lesson, value)} --answer")
         ),
     ]

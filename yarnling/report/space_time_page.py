@@ -19,7 +19,7 @@ from yarnling.run.records import RecordedRun
 SCRIPTS = ("model.js", "picture.js", "controls.js")
 
 
-class Section(Struct, frozen=True):
+class TextSection(Struct, frozen=True):
     """A text above the diagram, which the reader can open and close. `columns` and `rows`: a table below it, if any.
 
     `plain`: a text below it with its own line breaks.
@@ -33,7 +33,7 @@ class Section(Struct, frozen=True):
     is_open: bool = False
 
 
-def html_of(timeline: RecordedRun, sections: Sequence[Section] = ()) -> str:
+def html_of(timeline: RecordedRun, sections: Sequence[TextSection] = ()) -> str:
     """The page as one HTML document."""
     environment = Environment(
         loader=PackageLoader("yarnling.report", "space_time"), autoescape=True, undefined=StrictUndefined

@@ -25,7 +25,7 @@ from yarn.resource import Resource
 from yarnling.cluster.network import NetworkFault
 from yarnling.lessons.scene.application import FOREVER, LENGTHS_S
 from yarnling.simulation.process import run
-from yarnling.stepping.run import SteppedRun, Submission
+from yarnling.stepping.run import SteppedRun, SteppedSubmission
 from yarnling.stepping.steps import YOU
 
 TEXT_MAX = 500
@@ -41,20 +41,20 @@ _PREFIX = "yarn.scheduler.capacity."
 USAGE = "kill, start, pause, resume, remove, cut, join, submit or set"
 
 
-class Change(Struct, frozen=True):
+class ClusterChange(Struct, frozen=True):
     """`text`: what was typed, with one blank between two words."""
 
     text: str
 
     @staticmethod
-    def parse(text: str) -> Change:
+    def parse(text: str) -> ClusterChange:
         """Raises InvalidArgumentException for text that cannot be a change of any cluster."""
         words = text.split()
         if len(text) > TEXT_MAX:
             raise InvalidArgumentException(f"a change of {len(text)} characters is too long: at most {TEXT_MAX}")
         if not words or words[0] not in _VERBS:
             raise InvalidArgumentException(f"{text[:60]!r} is not a change: begin with {USAGE}")
-        return Change(" ".join(words))
+        return ClusterChange(" ".join(words))
 
     def apply(self, to: SteppedRun) -> None:
         """Carry it out now. Raises InvalidArgumentException if the cluster does not allow it; drop the run then."""
@@ -202,7 +202,7 @@ def _submit(to: SteppedRun, words: list[str]) -> None:
         raise InvalidArgumentException(f"seconds={seconds}: choose one of {', '.join(lengths)}")
     size = Resource(_number(options, "memory", 1024, MEMORY_MAX_MB), _number(options, "vcores", 1, VCORES_MAX))
     to.submit(
-        Submission(
+        SteppedSubmission(
             name,
             options.get("user", name),
             options.get("queue", to.default_queue()),

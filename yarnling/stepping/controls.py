@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.player import Made
 from yarnling.stepping.session import Session
 from yarnling.stepping.sources import Source
@@ -104,7 +104,7 @@ class Controls:
         return "" if self.session.go_to_previous(wanted) else f"there is no {what} before this position"
 
     def _fork(self, text: str) -> str:
-        change = Change.parse(text)
+        change = ClusterChange.parse(text)
         if len(self.branches) >= BRANCHES_MAX:
             raise InvalidArgumentException(f"there are {BRANCHES_MAX} runs already: start again to make others")
         forked = self.session.fork(change)

@@ -9,21 +9,21 @@ from rich.text import Text
 
 from yarnling.report.escapes import in_line, shown
 from yarnling.stepping.cluster_view import ApplicationView, BoxView, ClusterView, NodeView, QueueView
-from yarnling.stepping.steps import OUTSIDE, Kind, Step
+from yarnling.stepping.steps import OUTSIDE, LineKind, Step
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#8a7fd0")
 """The colours of the web pages (Okabe and Ito's, for the colour-blind); black text is readable on all."""
 STYLES = {
-    Kind.NOTE: ("!", "bold magenta"),
-    Kind.LOST: ("\u2717", "red"),
-    Kind.PREEMPTED: ("\u2717", "bold red"),
-    Kind.PLACED: ("+", "bold green"),
-    Kind.REFUSED: ("\u2013", "yellow"),
-    Kind.RELEASED: ("-", "cyan"),
-    Kind.STATE: ("\u2022", ""),
-    Kind.EFFECT: ("\u2192", ""),
-    Kind.REPLY: ("\u2190", ""),
-    Kind.THEN: ("\u00bb", "bold"),
+    LineKind.NOTE: ("!", "bold magenta"),
+    LineKind.LOST: ("\u2717", "red"),
+    LineKind.PREEMPTED: ("\u2717", "bold red"),
+    LineKind.PLACED: ("+", "bold green"),
+    LineKind.REFUSED: ("\u2013", "yellow"),
+    LineKind.RELEASED: ("-", "cyan"),
+    LineKind.STATE: ("\u2022", ""),
+    LineKind.EFFECT: ("\u2192", ""),
+    LineKind.REPLY: ("\u2190", ""),
+    LineKind.THEN: ("\u00bb", "bold"),
 }
 """{kind of line: its mark and its style}"""
 NAME_CHARS = 14

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.recorder import Noted
 from yarnling.stepping.sources import Source
 
@@ -13,7 +13,7 @@ class Made(Struct, frozen=True):
     """A change that was made after the first `position` steps. It is the step after them."""
 
     position: int
-    change: Change
+    change: ClusterChange
 
 
 class Player:

@@ -21,7 +21,7 @@ from yarnling.stepping.recorder import Noted, Recorder
 from yarnling.stepping.steps import PLAN, RUN
 
 
-class Submission(Struct, frozen=True):
+class SteppedSubmission(Struct, frozen=True):
     """An application that a user submits while stepping. `seconds`: how long its containers run; None: until killed."""
 
     name: str
@@ -49,7 +49,7 @@ class SteppedRun(ABC):
         """The run from its start: before it goes on, the engine must have run until the time that is yielded."""
 
     @abstractmethod
-    def submit(self, submission: Submission) -> None:
+    def submit(self, submission: SteppedSubmission) -> None:
         """Submit an application now, while the ResourceManager runs."""
 
     def happened(self) -> list[str]:

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from yarn.errors import InvalidArgumentException, YarnException
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.cluster_view import ClusterView
 from yarnling.stepping.player import Made, Player
 from yarnling.stepping.sources import Source
@@ -117,7 +117,7 @@ class Session:
                 return True
         return False
 
-    def fork(self, change: Change) -> Session:
+    def fork(self, change: ClusterChange) -> Session:
         """A session of the same run up to here, with this change at its position; what follows is another run.
 
         Raises InvalidArgumentException if the cluster does not allow the change; this session stays as it is.

@@ -26,7 +26,7 @@ from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.runner import Options, PlanRun, TimeOver
 from yarnling.simulation.workload import AM_RULE
-from yarnling.stepping.run import SteppedRun, Submission
+from yarnling.stepping.run import SteppedRun, SteppedSubmission
 from yarnling.stepping.steps import RUN
 
 SCENE_LASTS_MS = 300_000
@@ -70,7 +70,7 @@ class _SceneRun(SteppedRun):
     def limits(self) -> Iterator[int]:
         yield START_MS + SCENE_LASTS_MS
 
-    def submit(self, submission: Submission) -> None:
+    def submit(self, submission: SteppedSubmission) -> None:
         _submit(self.cluster, self.names, submission)
 
 
@@ -117,7 +117,7 @@ class _PlanSteppedRun(SteppedRun):
         self._told = list(injected)
         return texts
 
-    def submit(self, submission: Submission) -> None:
+    def submit(self, submission: SteppedSubmission) -> None:
         _submit(self.cluster, self.names, submission)
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ def _fault_words(fault: InjectedFault, before: InjectedFault | None) -> Iterator
         yield f"fault {name} on {fault.target} is over"
 
 
-def _submit(cluster: SimulatedCluster, names: Names, submission: Submission) -> None:
+def _submit(cluster: SimulatedCluster, names: Names, submission: SteppedSubmission) -> None:
     context = ApplicationSubmissionContext(
         ApplicationId(0, 0),
         ContainerLaunchContext((AM_RULE,)),

@@ -11,7 +11,7 @@ OUTSIDE = frozenset({YOU, SCENE, PLAN, RUN})
 """The places of steps that no core made: who did something to the cluster, or ended the run."""
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """The topic of a line of a step, in the order of the lines of one event."""
 
     NOTE = "note"
@@ -31,14 +31,14 @@ class Kind(Enum):
     """A further event that a core handled within the same step."""
 
 
-CHANGES = frozenset({Kind.NOTE, Kind.STATE, Kind.PLACED, Kind.PREEMPTED, Kind.RELEASED})
+CHANGES = frozenset({LineKind.NOTE, LineKind.STATE, LineKind.PLACED, LineKind.PREEMPTED, LineKind.RELEASED})
 """The kinds of lines after which the cluster is in another state than before."""
 
 
-class Line(Struct, frozen=True):
+class StepLine(Struct, frozen=True):
     """A thing that happened in a step."""
 
-    kind: Kind
+    kind: LineKind
     text: str
 
 
@@ -54,7 +54,7 @@ class Step(Struct, frozen=True):
     place: str
     title: str
     fields: str = ""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[StepLine, ...] = ()
     node: str = ""
 
     @property

@@ -18,9 +18,9 @@ from yarnling.run.wording import details
 from yarnling.simulation.account import Told
 from yarnling.stepping.cluster_view import ROOT
 from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
-from yarnling.stepping.steps import Kind, Line, Step
+from yarnling.stepping.steps import LineKind, Step, StepLine
 
-_ORDER = tuple(Kind)
+_ORDER = tuple(LineKind)
 
 
 class StepWording:
@@ -38,9 +38,9 @@ class StepWording:
         lines = self._sorted_lines(first)
         for one in others:
             if isinstance(one, Note):
-                lines.append(Line(Kind.NOTE, one.text))
+                lines.append(StepLine(LineKind.NOTE, one.text))
             elif isinstance(one, CoreStep):
-                lines.append(Line(Kind.THEN, ": ".join(self._heading(one))))
+                lines.append(StepLine(LineKind.THEN, ": ".join(self._heading(one))))
             lines += self._sorted_lines(one)
         fields = self._fields(first.event) if isinstance(first, CoreStep) else ""
         beats = (_heartbeat_of(one.event) for one in (first, *others) if isinstance(one, CoreStep))
@@ -56,13 +56,13 @@ class StepWording:
             case CoreStep(host):
                 return self._place(host), self._title(noted)
 
-    def _sorted_lines(self, noted: Noted) -> list[Line]:
+    def _sorted_lines(self, noted: Noted) -> list[StepLine]:
         """First what was decided and what changed, at last what was sent."""
         match noted:
             case Note():
                 return []
             case LostCall(error=error):
-                return [Line(Kind.LOST, error.message)]
+                return [StepLine(LineKind.LOST, error.message)]
             case CoreStep():
                 return sorted(self._lines(noted), key=lambda line: _ORDER.index(line.kind))
 
@@ -93,42 +93,44 @@ class StepWording:
 
     # Results
 
-    def _lines(self, step: CoreStep) -> Iterator[Line]:
+    def _lines(self, step: CoreStep) -> Iterator[StepLine]:
         yield from (self._decision(decision) for decision in step.decisions)
         yield from self._refusals(step.refusals)
         yield from self._told(step.told)
-        told = Counter[Line]()
+        told = Counter[StepLine]()
         for effect in step.effects:
             line = self._effect(effect, is_replied=any(one.is_reply for one in step.told))
             if line is not None:
                 told[line] += 1
         for line, count in told.items():
-            yield line if count == 1 else Line(line.kind, f"{line.text} ({count} times)")
+            yield line if count == 1 else StepLine(line.kind, f"{line.text} ({count} times)")
 
-    def _told(self, told: Iterable[Told]) -> Iterator[Line]:
+    def _told(self, told: Iterable[Told]) -> Iterator[StepLine]:
         for one in told:
             if one.is_reply:
-                yield Line(Kind.REPLY, f"replies to {one.target}: {one.text}")
+                yield StepLine(LineKind.REPLY, f"replies to {one.target}: {one.text}")
             elif one.is_decision:
-                yield Line(Kind.PREEMPTED if one.text.startswith("preemption") else Kind.PLACED, one.text)
+                yield StepLine(LineKind.PREEMPTED if one.text.startswith("preemption") else LineKind.PLACED, one.text)
 
-    def _effect(self, effect: object, *, is_replied: bool) -> Line | None:
+    def _effect(self, effect: object, *, is_replied: bool) -> StepLine | None:
         match effect:
             case StateChanged(kind, subject, event, source, target):
-                return Line(Kind.STATE, f"{self._subject(kind, subject)}: {source} \u2192 {target} (on {event})")
+                return StepLine(
+                    LineKind.STATE, f"{self._subject(kind, subject)}: {source} \u2192 {target} (on {event})"
+                )
             case Reply() if is_replied:
                 return None
             case Reply():
-                return Line(Kind.REPLY, "replies")
+                return StepLine(LineKind.REPLY, "replies")
             case Refuse(_, error):
-                return None if is_replied else Line(Kind.REPLY, f"refuses: {error.message}")
+                return None if is_replied else StepLine(LineKind.REPLY, f"refuses: {error.message}")
             case Warn(text):
-                return Line(Kind.EFFECT, f"logs a warning: {text}")
+                return StepLine(LineKind.EFFECT, f"logs a warning: {text}")
             case InvariantsBroken(violations):
-                return Line(Kind.EFFECT, f"an invariant is broken: {'; '.join(violations)}")
+                return StepLine(LineKind.EFFECT, f"an invariant is broken: {'; '.join(violations)}")
             case _:
                 words = effect_words(effect, self._names, self._words)
-                return Line(Kind.EFFECT, words) if words else None
+                return StepLine(LineKind.EFFECT, words) if words else None
 
     def _subject(self, kind: str, subject: str) -> str:
         try:
@@ -138,7 +140,7 @@ class StepWording:
         except YarnException:
             return f"{kind} {subject}"
 
-    def _refusals(self, refusals: Iterable[RefusalSnapshot]) -> Iterator[Line]:
+    def _refusals(self, refusals: Iterable[RefusalSnapshot]) -> Iterator[StepLine]:
         """A line for each reason, with the applications that it concerns."""
         whom: dict[tuple[NodeId | None, str], list[str]] = {}
         for refused in refusals:
@@ -147,14 +149,14 @@ class StepWording:
             concerned.append(self._names.application(refused.application_id))
         for (node_id, reason), names in whom.items():
             where = "" if node_id is None else f" on {node(node_id)}"
-            yield Line(Kind.REFUSED, f"no container for {listed(names)}{where}: {reason}")
+            yield StepLine(LineKind.REFUSED, f"no container for {listed(names)}{where}: {reason}")
 
-    def _decision(self, decision: Decision) -> Line:
+    def _decision(self, decision: Decision) -> StepLine:
         name = self._names.container(ContainerId.parse(decision.container))
         where = f" on {node(NodeId.parse(decision.node))}" if decision.node else ""
         if decision.what is What.RELEASED:
-            return Line(Kind.RELEASED, f"releases {name}{where}")
-        return Line(Kind.PLACED, f"gives up the reservation of {name}{where}")
+            return StepLine(LineKind.RELEASED, f"releases {name}{where}")
+        return StepLine(LineKind.PLACED, f"gives up the reservation of {name}{where}")
 
 
 class _NodeNames(Mapping[str, str]):

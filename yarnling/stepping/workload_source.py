@@ -21,7 +21,7 @@ from yarnling.simulation.account import Account
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.workload_cluster import WorkloadCluster
-from yarnling.stepping.run import SteppedRun, Submission
+from yarnling.stepping.run import SteppedRun, SteppedSubmission
 from yarnling.stepping.session import NODES_MAX
 from yarnling.stepping.sources import Source
 from yarnling.whatif.checks import refuse_if_unfit
@@ -91,7 +91,7 @@ class _WorkloadRun(SteppedRun):
         while recording.now_ms < DAY_MS and (self._submitter.unfinished or recording.unended):
             yield engine.now_ms + LOOK_MS
 
-    def submit(self, submission: Submission) -> None:
+    def submit(self, submission: SteppedSubmission) -> None:
         if self._recording is None:
             raise InvalidArgumentException("the cluster is still starting: wait until all nodes have registered")
         lasts_ms = DAY_MS if submission.seconds is None else 1000 * submission.seconds

@@ -19,7 +19,7 @@ from dask import config  # pyright: ignore[reportPrivateImportUsage]
 from distributed import Client, LocalCluster, Security, WorkerPlugin, as_completed
 
 from yarn.errors import YarnException
-from yarnling.sweep.runs import Inputs, Row, Run
+from yarnling.sweep.runs import Inputs, RunResult, SweepRun
 from yarnling.sweep.work import run_batch
 
 BATCH_MAX = 20
@@ -56,7 +56,7 @@ class IgnoreCtrlC(WorkerPlugin):
 class BatchLost(Exception):
     """A batch has no results. `runs`: what was in it; the message says why."""
 
-    def __init__(self, runs: Sequence[Run], reason: str) -> None:
+    def __init__(self, runs: Sequence[SweepRun], reason: str) -> None:
         super().__init__(reason)
         self.runs = tuple(runs)
 
@@ -102,7 +102,7 @@ def remote_cluster(address: str) -> Iterator[Client]:
         yield client
 
 
-def results(client: Client, inputs: Inputs, runs: Sequence[Run]) -> Iterator[list[Row] | BatchLost]:
+def results(client: Client, inputs: Inputs, runs: Sequence[SweepRun]) -> Iterator[list[RunResult] | BatchLost]:
     """The results of the runs, a batch at a time, in the order in which the batches end."""
     shared = client.scatter(inputs, broadcast=True)
     batches = list(batches_of(runs, _cores(client)))
@@ -116,7 +116,7 @@ def results(client: Client, inputs: Inputs, runs: Sequence[Run]) -> Iterator[lis
         future.release()
 
 
-def batches_of(runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, ...]]:
+def batches_of(runs: Sequence[SweepRun], workers: int) -> Iterator[tuple[SweepRun, ...]]:
     """Runs of plans in batches that grow; a workload takes minutes, so each of its runs is a batch.
 
     Each worker has one batch of each size, 1, 2, 4..., then batches of the largest. Two workers and 180 runs:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from yarn.errors import YarnException
 from yarnling.faults.verdict import RunVerdict
-from yarnling.sweep.runs import Inputs, Row, Run, Sweep
+from yarnling.sweep.runs import Inputs, RunResult, Sweep, SweepRun
 from yarnling.whatif.figures import GroupFigures
 from yarnling.whatif.waits import Wait
 
@@ -74,11 +74,11 @@ class ResultFile:
         with self._database:
             self._database.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", wanted.items())
 
-    def done(self) -> set[Run]:
+    def done(self) -> set[SweepRun]:
         """The runs whose results the file has."""
-        return {Run(*key) for key in self._database.execute(f"SELECT {_KEY} FROM runs")}
+        return {SweepRun(*key) for key in self._database.execute(f"SELECT {_KEY} FROM runs")}
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[RunResult]) -> None:
         """Add the results of a batch; all of them or, if this process is killed, none."""
         listed = list(rows)
         with self._database:
@@ -106,11 +106,11 @@ class ResultFile:
         )
         return [QueueSummary(*row) for row in self._database.execute(query)]
 
-    def not_passed(self, most: int) -> list[tuple[Run, str, str]]:
+    def not_passed(self, most: int) -> list[tuple[SweepRun, str, str]]:
         """(run, verdict, reasons) of the first runs that did not pass."""
         query = f"SELECT {_KEY}, verdict, reasons FROM runs WHERE verdict != ? ORDER BY {_KEY} LIMIT ?"
         found = self._database.execute(query, (str(RunVerdict.PASS), most))
-        return [(Run(*key), verdict, reasons) for *key, verdict, reasons in found]
+        return [(SweepRun(*key), verdict, reasons) for *key, verdict, reasons in found]
 
     def wall_s(self) -> float:
         """The time that all runs took together."""
@@ -165,11 +165,11 @@ def _options(inputs: Inputs) -> dict[str, str]:
     return {"encode": str(inputs.encode), "hash": str(inputs.hashed), "until": str(inputs.until_ms)}
 
 
-def _key(run: Run) -> tuple[object, ...]:
+def _key(run: SweepRun) -> tuple[object, ...]:
     return (run.plan, run.configuration, run.workload, run.load_factor, run.seed)
 
 
-def _outcome(row: Row) -> tuple[object, ...]:
+def _outcome(row: RunResult) -> tuple[object, ...]:
     return (str(RunVerdict(row.verdict)), row.reasons, row.events, row.virtual_s, row.trace)
 
 

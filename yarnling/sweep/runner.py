@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from yarnling.sweep.distribution import BatchLost, local_cluster, remote_cluster, results
 from yarnling.sweep.result_file import ResultFile, open_results
-from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.runs import Sweep, SweepRun
 
 
 class Place(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Progress(Struct, frozen=True):
 
     done: int
     total: int
-    lost: tuple[tuple[Run, str], ...] = ()
+    lost: tuple[tuple[SweepRun, str], ...] = ()
 
 
 def run_sweep(sweep: Sweep, path: Path, place: Place, report: Callable[[Progress], None]) -> Progress:
@@ -53,7 +53,7 @@ def run_sweep(sweep: Sweep, path: Path, place: Place, report: Callable[[Progress
 def _run(  # what one call of run_sweep needs
     client: Client,
     sweep: Sweep,
-    left: list[Run],
+    left: list[SweepRun],
     file: ResultFile,
     progress: Progress,
     report: Callable[[Progress], None],

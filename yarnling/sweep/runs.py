@@ -14,7 +14,7 @@ RANDOM_PLAN = "random"
 """The name that stands for a plan drawn from the seed."""
 
 
-class Run(Struct, frozen=True, order=True):
+class SweepRun(Struct, frozen=True, order=True):
     """A simulation: of a plan, or of a workload under a configuration, with a seed. What does not apply is empty."""
 
     plan: str = ""
@@ -39,14 +39,14 @@ class Inputs(Struct, frozen=True):
     hashed: bool = False
 
 
-class Row(Struct, frozen=True):
+class RunResult(Struct, frozen=True):
     """The result of a run. `verdict`: its exit status. `trace`: the hash of its trace, "" if it was not asked for.
 
     `queues`: the figures of each leaf queue, for a workload. `wall_s` and `worker` are what the run cost, and where;
     they differ from one sweep to the next.
     """
 
-    run: Run
+    run: SweepRun
     verdict: int
     reasons: str = ""
     events: int = 0
@@ -60,7 +60,7 @@ class Row(Struct, frozen=True):
 class Sweep(Struct, frozen=True):
     """`runs` in their order. `digests`: the SHA-256 of each input, by its name. `warnings`: by configuration."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     inputs: Inputs
     digests: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.report.wording import DURATION_UNITS
-from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
+from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Sweep, SweepRun
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.run import what_if_configuration
 from yarnling.workload.formats import read_node_list, read_workload
@@ -58,7 +58,7 @@ _Paths = Annotated[dict[_Text, _Text], BeforeValidator(_named), Field(max_length
 _LoadFactor = Annotated[float, Field(ge=0.001, le=LOAD_FACTOR_MAX, allow_inf_nan=False)]
 
 
-class _Spec(Section):
+class _SweepSpec(Section):
     seeds: _Seeds
     plans: Annotated[tuple[_Text, ...], Field(max_length=1000)] = ()
     encode: bool = True
@@ -74,13 +74,13 @@ class _Spec(Section):
 
 def read_sweep(path: Path) -> Sweep:
     """The sweep that a file describes; the paths in it start from its directory. Raises ConfigurationException."""
-    return _Reader(read_yaml(path, _Spec), path).sweep()
+    return _SweepReader(read_yaml(path, _SweepSpec), path).sweep()
 
 
-class _Reader:
+class _SweepReader:
     """Reads the inputs of a sweep, and collects their faults."""
 
-    def __init__(self, spec: _Spec, path: Path) -> None:
+    def __init__(self, spec: _SweepSpec, path: Path) -> None:
         self._spec = spec
         self._path = path
         self._faults: list[Fault] = []
@@ -97,14 +97,14 @@ class _Reader:
         warnings = {name: self._warnings[path] for name, path in self._spec.configurations.items()}
         return Sweep(tuple(self._runs()), inputs, self._digests, warnings)
 
-    def _runs(self) -> Iterator[Run]:
+    def _runs(self) -> Iterator[SweepRun]:
         spec = self._spec
         for plan in spec.plans:
-            yield from (Run(plan=plan, seed=seed) for seed in spec.seeds)
+            yield from (SweepRun(plan=plan, seed=seed) for seed in spec.seeds)
         for workload in spec.workloads:
             for factor in spec.load_factors:
                 for seed in spec.seeds:
-                    yield from (Run("", name, workload, factor, seed) for name in spec.configurations)
+                    yield from (SweepRun("", name, workload, factor, seed) for name in spec.configurations)
 
     def _check_shape(self) -> None:
         spec = self._spec

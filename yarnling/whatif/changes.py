@@ -13,7 +13,7 @@ NOT_SET = "not set"
 ALL_EQUAL = "Both sides are equal: the same configuration, machines, workload and seed, and so the same outcome."
 
 
-class Change(Struct, frozen=True):
+class ChangedInput(Struct, frozen=True):
     """A key, or something else, that differs, with its value before and after."""
 
     what: str
@@ -21,15 +21,15 @@ class Change(Struct, frozen=True):
     after: str
 
 
-def changes_of(before: WhatIfResult, after: WhatIfResult) -> tuple[Change, ...]:
+def changes_of(before: WhatIfResult, after: WhatIfResult) -> tuple[ChangedInput, ...]:
     """The keys with another value, in the order of the alphabet, then what else differs of what was simulated."""
     keys = sorted({*before.settings, *after.settings}) if before.settings and after.settings else ()
-    found = [Change(key, before.settings.get(key, NOT_SET), after.settings.get(key, NOT_SET)) for key in keys]
+    found = [ChangedInput(key, before.settings.get(key, NOT_SET), after.settings.get(key, NOT_SET)) for key in keys]
     found += [
-        Change("nodes", machines(before), machines(after)),
-        Change("workload", before.workload, after.workload),
+        ChangedInput("nodes", machines(before), machines(after)),
+        ChangedInput("workload", before.workload, after.workload),
         *_other_queues(before, after),
-        Change("seed", str(before.seed), str(after.seed)),
+        ChangedInput("seed", str(before.seed), str(after.seed)),
     ]
     return tuple(each for each in found if each.before != each.after)
 
@@ -52,10 +52,10 @@ def machines(result: WhatIfResult) -> str:
     return f"{counted(result.nodes, 'node')} ({memory})"
 
 
-def _other_queues(before: WhatIfResult, after: WhatIfResult) -> list[Change]:
+def _other_queues(before: WhatIfResult, after: WhatIfResult) -> list[ChangedInput]:
     """The queues of applications that ran in another queue, because of a mapping of queues or of the configuration."""
     if before.workload != after.workload:
         return []
     pairs = zip(before.applications, after.applications, strict=False)
     moved = Counter((one.queue, other.queue) for one, other in pairs if one.queue != other.queue)
-    return [Change(f"queue of {counted(number, 'application')}", *pair) for pair, number in moved.most_common()]
+    return [ChangedInput(f"queue of {counted(number, 'application')}", *pair) for pair, number in moved.most_common()]

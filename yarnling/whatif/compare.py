@@ -36,7 +36,7 @@ USER_WEIGHT = 0.4
 """Differences of users usually repeat those of their queue."""
 
 
-class Verdict(Enum):
+class ChangeVerdict(Enum):
     """The meaning of a difference. OTHER: neither better nor worse; NOISE: maybe chance; SMALL: below the threshold."""
 
     BETTER = "better"
@@ -54,13 +54,13 @@ class Difference(Struct, frozen=True):
     before: Value | None
     after: Value | None
     spread: float
-    verdict: Verdict
+    verdict: ChangeVerdict
     importance: float
 
     @property
     def matters(self) -> bool:
         """True if it is worth mentioning."""
-        return self.verdict not in (Verdict.NOISE, Verdict.SMALL)
+        return self.verdict not in (ChangeVerdict.NOISE, ChangeVerdict.SMALL)
 
 
 class Balance(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Balance(Struct, frozen=True):
     before_ms: float
     after_ms: float
     containers: int
-    verdict: Verdict
+    verdict: ChangeVerdict
 
     @property
     def change_ms(self) -> float:
@@ -167,7 +167,7 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
         tuple(before),
         tuple(after),
         tuple(each for each in found if each.matters),
-        tuple(each for each in found if each.verdict is Verdict.NOISE),
+        tuple(each for each in found if each.verdict is ChangeVerdict.NOISE),
         tuple(sorted((each for each in balances if _changed(each, after)), key=lambda each: -each.total_ms)),
         tuple(name for name in leaves[0] if name not in leaves[1]),
         tuple(name for name in leaves[1] if name not in leaves[0]),
@@ -198,18 +198,20 @@ def _difference(scope: Scope, measure: Measure, sides: Sides, threshold: float) 
     return Difference(scope, measure, before, after, spread, verdict, importance)
 
 
-def _verdict(measure: Measure, values: tuple[Value | None, Value | None], spread: float, threshold: float) -> Verdict:
+def _verdict(
+    measure: Measure, values: tuple[Value | None, Value | None], spread: float, threshold: float
+) -> ChangeVerdict:
     before, after = values
     if before is None or after is None:
-        return Verdict.SMALL
+        return ChangeVerdict.SMALL
     change = after.number - before.number
     if abs(change) < FLOORS[measure.kind] or _relative(before, after, 0) < threshold:
-        return Verdict.SMALL
+        return ChangeVerdict.SMALL
     if abs(change) <= spread:
-        return Verdict.NOISE
+        return ChangeVerdict.NOISE
     if measure.better is Better.NEITHER:
-        return Verdict.OTHER
-    return Verdict.BETTER if (change < 0) == (measure.better is Better.LOWER) else Verdict.WORSE
+        return ChangeVerdict.OTHER
+    return ChangeVerdict.BETTER if (change < 0) == (measure.better is Better.LOWER) else ChangeVerdict.WORSE
 
 
 def _relative(before: Value, after: Value, floor: float) -> float:
@@ -250,4 +252,4 @@ def _mean_wait(scope: Scope, run: Figures) -> Value:
 def _changed(balance: Balance, after: Sequence[Figures]) -> bool:
     """True for a leaf queue or a user with a difference that matters; parents repeat their leaves."""
     is_leaf = balance.scope.kind == "user" or any(queue.name == balance.scope.name for queue in after[0].queues)
-    return is_leaf and balance.verdict in (Verdict.BETTER, Verdict.WORSE)
+    return is_leaf and balance.verdict in (ChangeVerdict.BETTER, ChangeVerdict.WORSE)

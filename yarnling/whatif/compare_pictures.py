@@ -14,7 +14,7 @@ from yarnling.report.charts import PANEL, durations_up, in_two_widths, picture, 
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
 from yarnling.report.wording import count
-from yarnling.whatif.compare import Verdict
+from yarnling.whatif.compare import ChangeVerdict
 from yarnling.whatif.measures import MEASURES, Value
 from yarnling.whatif.pictures import WAIT_TICKS_MS
 from yarnling.whatif.series import Histogram
@@ -24,7 +24,7 @@ LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24
 _ROW_HEIGHT = 30
 _FRAME_HEIGHT = 66
-_VERDICTS = {Verdict.BETTER: ("guarantee", "shorter"), Verdict.WORSE: ("maximum", "longer")}
+_VERDICTS = {ChangeVerdict.BETTER: ("guarantee", "shorter"), ChangeVerdict.WORSE: ("maximum", "longer")}
 """{verdict on a wait: (role of the colour of its text, word)}; a wait that changed little has neither."""
 
 
@@ -34,7 +34,7 @@ class Moved(Struct, frozen=True):
     name: str
     before: Value | None
     after: Value | None
-    verdict: Verdict = Verdict.SMALL
+    verdict: ChangeVerdict = ChangeVerdict.SMALL
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -151,7 +151,7 @@ def most_changed(figures: Sequence[Moved]) -> list[Moved]:
     """The rows of a picture in their order: all if they fit, else those that changed, as many as fit."""
     if len(figures) <= ROWS_MAX:
         return list(figures)
-    changed = [each for each in figures if each.verdict is not Verdict.SMALL]
+    changed = [each for each in figures if each.verdict is not ChangeVerdict.SMALL]
     chosen = sorted(changed, key=lambda each: -each.change)[:ROWS_MAX]
     return [each for each in figures if each in chosen]
 

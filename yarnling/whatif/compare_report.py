@@ -13,7 +13,7 @@ from yarnling.report.curves import QUEUE_LEGEND
 from yarnling.report.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, has_matplotlib, html_of
 from yarnling.report.wording import count
 from yarnling.whatif.changes import about_changes, changes_of
-from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, ends_of
+from yarnling.whatif.compare import Balance, ChangeVerdict, Comparison, Difference, ParentBalance, ends_of
 from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
@@ -123,7 +123,7 @@ def _differences(comparison: Comparison) -> Table:
         (
             str(each.scope),
             each.measure.name,
-            "" if each.verdict is Verdict.OTHER else each.verdict.value,
+            "" if each.verdict is ChangeVerdict.OTHER else each.verdict.value,
             _why(comparison, each),
             each.measure.written(each.before),
             each.measure.written(each.after),
@@ -246,7 +246,7 @@ def _moved(comparison: Comparison, measures: dict[str, str]) -> list[Moved]:
             sides = (comparison.before, comparison.after)
             before, after = (median_of([value_of(MEASURES[name], scope, run) for run in runs]) for runs in sides)
             differs = verdicts.get((scope, name))
-            verdict = differs.verdict if differs else Verdict.SMALL
+            verdict = differs.verdict if differs else ChangeVerdict.SMALL
             moved = Moved(row.format(names[scope.name]), before, after, verdict)
             if any(moved.ends):
                 found.append(moved)

@@ -17,7 +17,7 @@ from yarn.errors import InternalError
 from yarnling.cluster.processes import die_with_parent
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.sides import Run, run_once
+from yarnling.whatif.sides import SideRun, run_once
 
 Outcome: TypeAlias = tuple[Figures, WhatIfResult | None]
 Report: TypeAlias = Callable[[int, int, int], None]
@@ -25,7 +25,7 @@ Report: TypeAlias = Callable[[int, int, int], None]
 POLL_S = 0.2
 
 
-def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
+def run_all(runs: Sequence[SideRun], report: Report) -> list[Outcome]:
     """The outcomes of the runs, in their order; a single one happens in this process.
 
     Raises InternalError if a core fails or a process is killed. If this raises, the other runs end first, each within
@@ -104,7 +104,7 @@ def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, int, int]], stop: Eve
 def _nothing() -> None: ...
 
 
-def _run(number: int, run: Run) -> Outcome:
+def _run(number: int, run: SideRun) -> Outcome:
     def progress(now_ms: int, until_ms: int) -> bool:
         _Shared.times.put((number, now_ms, until_ms))
         return not _Shared.stop.is_set()

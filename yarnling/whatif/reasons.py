@@ -56,7 +56,7 @@ _WORDS = {
 """{cause: a few words}, where a sentence does not fit."""
 
 
-class Group(NamedTuple):
+class WaitingGroup(NamedTuple):
     """The containers, or the AMs, of a user in a queue."""
 
     queue: str
@@ -99,18 +99,18 @@ class WaitingTime:
     """The waiting time of all groups, while a workload runs."""
 
     def __init__(self) -> None:
-        self._groups: dict[Group, _Waited] = {}
+        self._groups: dict[WaitingGroup, _Waited] = {}
 
-    def add(self, group: Group, container_ms: int) -> None:
+    def add(self, group: WaitingGroup, container_ms: int) -> None:
         """Containers of the group have waited for this long together."""
         self._groups.setdefault(group, _Waited()).unexplained_ms += container_ms
 
-    def due(self, waiting: Iterable[Group]) -> list[Group]:
+    def due(self, waiting: Iterable[WaitingGroup]) -> list[WaitingGroup]:
         """The groups to explain now, of those that are waiting: the most unexplained waiting time first."""
         due = [group for group in waiting if self._groups[group].is_due]
         return heapq.nlargest(GROUPS_EXPLAINED_MAX, due, key=lambda group: self._groups[group].unexplained_ms)
 
-    def explain(self, group: Group, cause: str, sentence: str) -> None:
+    def explain(self, group: WaitingGroup, cause: str, sentence: str) -> None:
         """Put the unexplained waiting time of the group down to a cause."""
         waited = self._groups[group]
         waited.causes[cause] += waited.unexplained_ms

@@ -52,7 +52,7 @@ Progress = Callable[[int, int], bool]
 """Called once a virtual minute with the time and the end, in ms since the start; False ends the simulation."""
 
 
-class Names(Struct, frozen=True):
+class InputNames(Struct, frozen=True):
     """The names of its inputs in the result."""
 
     title: str = "what if"
@@ -70,7 +70,7 @@ class RunOptions(Struct, frozen=True):
     seed: int = 1
     until_ms: int = DAY_MS
     hashed: bool = False
-    names: Names = Names()
+    names: InputNames = InputNames()
     warnings: tuple[str, ...] = ()
     line: Line | None = None
     observe: Callable[[SimulatedCluster, Trace], None] | None = None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from am.core.requests import RequestKey
 from rm.view import Cause, RMView
 from yarn.protocols.inspection import VerdictReport
-from yarnling.whatif.reasons import Group, WaitingTime
+from yarnling.whatif.reasons import WaitingGroup, WaitingTime
 from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
 
@@ -131,11 +131,11 @@ class Sampler:
 
     def _note_reasons(self, now_ms: int) -> None:
         """Add the interval to the waiting time of each group of containers, and explain some of them."""
-        oldest: dict[Group, _LongWait] = {}
+        oldest: dict[WaitingGroup, _LongWait] = {}
         for application in self._recording.unended.values():
             for key, waits in application.waits.items():
                 if waits.waiting:
-                    group = Group(application.queue, application.work.user, key == AM_KEY)
+                    group = WaitingGroup(application.queue, application.work.user, key == AM_KEY)
                     self.waiting_time.add(group, self.interval_ms * len(waits.waiting))
                     record = waits.waiting[0]
                     one = _LongWait(record.wait_ms(now_ms), application, key, record)

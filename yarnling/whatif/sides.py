@@ -15,7 +15,7 @@ from yarnling.whatif.checks import NO_QUEUE_MAP, QueueMap, refuse_if_unfit
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, read_result
-from yarnling.whatif.run import Names, Progress, RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.run import InputNames, Progress, RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.model import Workload, WorkloadNode
 
 
@@ -41,7 +41,7 @@ class Experiment(Struct, frozen=True):
     queue_map: QueueMap = NO_QUEUE_MAP
 
 
-class Run(Struct, frozen=True):
+class SideRun(Struct, frozen=True):
     """Inputs of a simulation of a side. `configuration`: {key: value}; whole, because it may happen in another process.
 
     `keeps_result`: without it only the figures come back.
@@ -80,7 +80,7 @@ def configuration_of(directory: Path, settings: Mapping[str, str]) -> ClusterCon
         return what_if_configuration(directory, settings)
 
 
-def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
+def runs_of(directory: Path, experiment: Experiment) -> list[SideRun]:
     """The runs of the configuration in a directory, one with each seed.
 
     Raises YarnException if the configuration is not valid or the workload does not fit it; each fault names the
@@ -89,10 +89,10 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
     configuration = configuration_of(directory, experiment.settings)
     with _naming(directory):
         refuse_if_unfit(configuration.conf, experiment.workload, experiment.nodes, experiment.queue_map)
-    names = Names(Path(experiment.name).stem, str(directory), experiment.name)
+    names = InputNames(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds
     return [
-        Run(
+        SideRun(
             f"{directory} ({number} of {len(seeds)})" if len(seeds) > 1 else str(directory),
             dict(configuration.conf.values()),
             experiment.workload,
@@ -113,7 +113,7 @@ def _naming(directory: Path) -> Iterator[None]:
         raise YarnException("\n".join(f"{directory}: {line}" for line in error.message.splitlines())) from None
 
 
-def run_once(run: Run, progress: Progress) -> tuple[Figures, WhatIfResult | None]:
+def run_once(run: SideRun, progress: Progress) -> tuple[Figures, WhatIfResult | None]:
     """Simulate. Raises InternalError if a core fails."""
     result = run_what_if(Configuration.of(run.configuration), run.workload, run.nodes, run.options, progress)
     return figures_of(result), result if run.keeps_result else None

@@ -7,7 +7,7 @@ import pytest
 from yarn.errors import InvalidArgumentException
 from yarnling.lessons.chapters import failure, preemption
 from yarnling.simulation.machine import SimulatedMachine
-from yarnling.stepping.changes import TEXT_MAX, Change
+from yarnling.stepping.changes import TEXT_MAX, ClusterChange
 from yarnling.stepping.cluster_view import ClusterView
 from yarnling.stepping.session import Session
 from yarnling.stepping.sources import Scene
@@ -23,7 +23,7 @@ def running() -> Session:
 
 def later(session: Session, change: str, seconds: float) -> ClusterView:
     """The cluster so many seconds after the change."""
-    forked = session.fork(Change.parse(change))
+    forked = session.fork(ClusterChange.parse(change))
     forked.go_to_time(session.at_ms + round(seconds * 1000))
     return forked.view()
 
@@ -46,51 +46,51 @@ def test_kill_a_container(running: Session) -> None:
 
 
 def test_kill_and_start_a_node(running: Session) -> None:
-    killed = running.fork(Change.parse("kill n2"))
+    killed = running.fork(ClusterChange.parse("kill n2"))
     assert killed.view().nodes[1].process == "down"
     view = later(killed, "start n2", 3)
     assert (view.nodes[1].process, view.nodes[1].state) == ("running", "RUNNING")
 
 
 def test_pause_and_resume_a_node(running: Session) -> None:
-    paused = running.fork(Change.parse("pause n1"))
+    paused = running.fork(ClusterChange.parse("pause n1"))
     assert paused.view().nodes[0].process == "paused"
     assert later(paused, "resume n1", 2).nodes[0].process == "running"
 
 
 def test_remove_a_node_and_take_it_back(running: Session) -> None:
-    removed = running.fork(Change.parse("remove n2"))
+    removed = running.fork(ClusterChange.parse("remove n2"))
     removed.go_to_time(running.at_ms + 5_000)
     assert removed.view().nodes[1].state == "DECOMMISSIONED"
     assert later(removed, "start n2", 5).nodes[1].state == "RUNNING"
 
 
 def test_cut_off_a_node(running: Session) -> None:
-    cut = running.fork(Change.parse("cut n2"))
+    cut = running.fork(ClusterChange.parse("cut n2"))
     heartbeats = [step for step in cut.steps if step.node == "n2"]
     cut.go_to_time(running.at_ms + 5_000)
     assert [step for step in cut.steps if step.node == "n2"] == heartbeats
-    joined = cut.fork(Change.parse("join n2"))
+    joined = cut.fork(ClusterChange.parse("join n2"))
     assert joined.go_to_next(lambda step: step.node == "n2")
 
 
 def test_kill_and_start_the_resource_manager() -> None:
     session = Session(Scene(failure.LESSON))
     session.go_to_time(6_000)
-    killed = session.fork(Change.parse("kill rm"))
+    killed = session.fork(ClusterChange.parse("kill rm"))
     view = killed.view()
     assert (view.rm, view.queues, view.applications) == ("down", (), ())
     with pytest.raises(InvalidArgumentException, match="the ResourceManager is down: start rm first"):
-        killed.fork(Change.parse("submit eve"))
+        killed.fork(ClusterChange.parse("submit eve"))
     view = later(killed, "start rm", 1.5)
     assert (view.rm, states(view)) == ("running", {"ann": "RUNNING"})
 
 
 def test_pause_the_resource_manager(running: Session) -> None:
-    paused = running.fork(Change.parse("pause rm"))
+    paused = running.fork(ClusterChange.parse("pause rm"))
     assert paused.view().rm == "paused"
     with pytest.raises(InvalidArgumentException, match="resume rm first"):
-        paused.fork(Change.parse("kill ann"))
+        paused.fork(ClusterChange.parse("kill ann"))
     assert later(paused, "resume rm", 2).rm == "running"
 
 
@@ -108,7 +108,7 @@ def test_set_the_capacities_of_queues(running: Session) -> None:
 
 
 def test_settings_are_kept_by_a_later_change(running: Session) -> None:
-    first = running.fork(Change.parse("set root.a.capacity=30 root.b.capacity=70"))
+    first = running.fork(ClusterChange.parse("set root.a.capacity=30 root.b.capacity=70"))
     view = later(first, "set root.a.maximum-capacity=40", 0.1)
     assert [queue.guaranteed_mb for queue in view.queues] == [16384, 4915, 11468]
     assert view.queues[1].maximum_mb == 6553
@@ -144,7 +144,7 @@ def test_settings_are_kept_by_a_later_change(running: Session) -> None:
 )
 def test_what_is_refused(running: Session, change: str, problem: str) -> None:
     with pytest.raises(InvalidArgumentException, match=problem):
-        running.fork(Change.parse(change))
+        running.fork(ClusterChange.parse(change))
 
 
 def test_a_change_at_which_a_core_fails_ends_the_run(running: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_change_at_which_a_core_fails_ends_the_run(running: Session, monkeypat
         raise KeyError("x")
 
     monkeypatch.setattr(SimulatedMachine, "kill", fail)
-    forked = running.fork(Change.parse("kill n2"))
+    forked = running.fork(ClusterChange.parse("kill n2"))
     assert forked.step is not None
     assert [line.text for line in forked.step.lines] == ["the run ends: KeyError: 'x'"]
     forked.next()

@@ -12,10 +12,10 @@ from yarnling.lessons.chapters import failure, preemption, reservation
 from yarnling.simulation.cluster import InvariantBroken
 from yarnling.simulation.engine import Rank
 from yarnling.simulation.runner import Options, simulate
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.session import VIEWS_BEFORE, VIEWS_MAX, Session
 from yarnling.stepping.sources import PlanSource, Scene, find_source
-from yarnling.stepping.steps import PLAN, RUN, SCENE, Kind, Step
+from yarnling.stepping.steps import PLAN, RUN, SCENE, LineKind, Step
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def session() -> Iterator[Session]:
     opened.close()
 
 
-def texts(step: Step | None, kind: Kind) -> list[str]:
+def texts(step: Step | None, kind: LineKind) -> list[str]:
     assert step is not None
     return [line.text for line in step.lines if line.kind is kind]
 
@@ -40,14 +40,14 @@ def test_nothing_has_happened_at_position_0(session: Session) -> None:
 
 
 def test_a_step_says_what_arrived_what_was_decided_and_what_is_sent(session: Session) -> None:
-    assert session.go_to_next(lambda step: any(line.kind is Kind.PLACED for line in step.lines))
+    assert session.go_to_next(lambda step: any(line.kind is LineKind.PLACED for line in step.lines))
     step = session.step
     assert step is not None
     assert (step.place, step.node) == ("RM", "n1")
     assert step.title == "nodeHeartbeat from NM n1 arrives: response id 2"
-    assert texts(step, Kind.PLACED) == ["allocates ann-am (1024 MB) on n1: 7168 MB are free there now"]
-    assert "attempt 1 of ann: SCHEDULED \u2192 ALLOCATED_SAVING (on CONTAINER_ALLOCATED)" in texts(step, Kind.STATE)
-    assert texts(step, Kind.REPLY) == ["replies to NM n1: response id 3"]
+    assert texts(step, LineKind.PLACED) == ["allocates ann-am (1024 MB) on n1: 7168 MB are free there now"]
+    assert "attempt 1 of ann: SCHEDULED \u2192 ALLOCATED_SAVING (on CONTAINER_ALLOCATED)" in texts(step, LineKind.STATE)
+    assert texts(step, LineKind.REPLY) == ["replies to NM n1: response id 3"]
     assert "healthy: True" in step.fields
     node = session.view().nodes[0]
     assert [box.name for box in node.containers] == ["ann-am"]
@@ -56,8 +56,8 @@ def test_a_step_says_what_arrived_what_was_decided_and_what_is_sent(session: Ses
 
 def test_a_heartbeat_at_which_nothing_is_placed_says_why_not(session: Session) -> None:
     session.go_to_time(13_000)
-    assert session.go_to_next(lambda step: bool(texts(step, Kind.REFUSED)))
-    refused = texts(session.step, Kind.REFUSED)
+    assert session.go_to_next(lambda step: bool(texts(step, LineKind.REFUSED)))
+    refused = texts(session.step, LineKind.REFUSED)
     assert refused == [
         "no container for ann on n1: Initial check: node resource is insufficient for minimum allocation "
         "(smallest container <memory:1024, vCores:1>, available <memory:0, vCores:0>)"
@@ -69,8 +69,8 @@ def test_a_heartbeat_at_which_nothing_is_placed_says_why_not(session: Session) -
 
 def test_an_application_that_got_something_is_not_refused() -> None:
     session = Session(Scene(reservation.LESSON))
-    assert session.go_to_next(lambda step: any("reserves bob-c2" in text for text in texts(step, Kind.PLACED)))
-    assert [text.split(" on ")[0] for text in texts(session.step, Kind.REFUSED)] == ["no container for ann"]
+    assert session.go_to_next(lambda step: any("reserves bob-c2" in text for text in texts(step, LineKind.PLACED)))
+    assert [text.split(" on ")[0] for text in texts(session.step, LineKind.REFUSED)] == ["no container for ann"]
     reserved = session.view().nodes[1].reserved
     assert reserved is not None
     assert (reserved.name, reserved.memory_mb) == ("bob-c2", 5120)
@@ -153,16 +153,16 @@ def test_what_the_scene_does_and_calls_without_a_reply_are_steps() -> None:
     assert step is not None
     assert (step.at_ms, step.title, step.lines, step.is_change) == (8_000, "the RM is killed", (), True)
     assert session.view().rm == "down"
-    assert session.go_to_next(lambda step: bool(texts(step, Kind.LOST)))
+    assert session.go_to_next(lambda step: bool(texts(step, LineKind.LOST)))
     assert session.step is not None
     assert session.step.title == "nodeHeartbeat gets no reply"
-    assert texts(session.step, Kind.LOST)[0].startswith("nodeHeartbeat over tracker-1: cannot be reached")
+    assert texts(session.step, LineKind.LOST)[0].startswith("nodeHeartbeat over tracker-1: cannot be reached")
 
 
 def test_a_fork_differs_only_after_its_change(session: Session) -> None:
     session.go_to_time(8_000)
     position = session.position
-    forked = session.fork(Change.parse("kill  n2"))
+    forked = session.fork(ClusterChange.parse("kill  n2"))
     assert forked.position == position + 1
     assert forked.steps[:position] == session.steps[:position]
     assert forked.step is not None
@@ -182,15 +182,15 @@ def test_a_fork_differs_only_after_its_change(session: Session) -> None:
 
 def test_a_fork_of_a_fork_keeps_the_changes_before_it(session: Session) -> None:
     session.go_to_time(8_000)
-    first = session.fork(Change.parse("kill n2"))
+    first = session.fork(ClusterChange.parse("kill n2"))
     first.next(20)
-    second = first.fork(Change.parse("submit eve queue=b containers=2"))
+    second = first.fork(ClusterChange.parse("submit eve queue=b containers=2"))
     assert [made.change.text for made in second.changes] == ["kill n2", "submit eve queue=b containers=2"]
     second.go_to_time(12_000)
     assert second.view().nodes[1].process == "down"
     assert [app.name for app in second.view().applications] == ["ann", "eve"]
     first.back(21)
-    before = first.fork(Change.parse("kill n1"))
+    before = first.fork(ClusterChange.parse("kill n1"))
     assert [made.change.text for made in before.changes] == ["kill n1"]
 
 
@@ -198,7 +198,7 @@ def test_a_change_that_the_cluster_does_not_allow_leaves_the_session_as_it_is(se
     session.go_to_time(8_000)
     view = session.view()
     with pytest.raises(InvalidArgumentException, match="there is no node n7: choose one of n1 to n2"):
-        session.fork(Change.parse("kill n7"))
+        session.fork(ClusterChange.parse("kill n7"))
     assert session.view() == view
     assert session.changes == ()
 

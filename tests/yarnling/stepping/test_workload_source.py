@@ -6,9 +6,9 @@ import pytest
 
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.resource import Resource
-from yarnling.stepping.changes import Change
+from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.session import NODES_MAX, Session
-from yarnling.stepping.steps import Kind
+from yarnling.stepping.steps import LineKind
 from yarnling.stepping.workload_source import WorkloadSource
 from yarnling.whatif.run import run_what_if, what_if_configuration
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
@@ -33,7 +33,7 @@ def test_the_containers_are_those_of_a_what_if(session: Session) -> None:
     session.go_to(10**9)
     assert session.is_at_end
     result = run_what_if(CONF, WORKLOAD, NODES)
-    placed = [line.text for step in session.steps for line in step.lines if line.kind is Kind.PLACED]
+    placed = [line.text for step in session.steps for line in step.lines if line.kind is LineKind.PLACED]
     assert len(placed) == len(result.containers) + sum(one.surplus for one in result.applications)
     assert [app.state for app in session.view().applications] == ["FINISHED SUCCEEDED"] * 2
 
@@ -42,15 +42,15 @@ def test_nodes_keep_their_names(session: Session) -> None:
     session.go_to_time(12_000)
     assert [node.name for node in session.view().nodes] == ["worker-1", "worker-2"]
     assert {step.place for step in session.steps} >= {"NM worker-1", "NM worker-2"}
-    killed = session.fork(Change.parse("kill worker-2"))
+    killed = session.fork(ClusterChange.parse("kill worker-2"))
     assert killed.view().nodes[1].process == "down"
     with pytest.raises(InvalidArgumentException, match="choose one of worker-1 to worker-2"):
-        session.fork(Change.parse("remove n1"))
+        session.fork(ClusterChange.parse("remove n1"))
 
 
 def test_an_application_is_submitted_beside_the_workload(session: Session) -> None:
     session.go_to_time(12_000)
-    forked = session.fork(Change.parse("submit eve containers=2 memory=1024 seconds=4"))
+    forked = session.fork(ClusterChange.parse("submit eve containers=2 memory=1024 seconds=4"))
     forked.go_to_time(18_000)
     assert [app.name for app in forked.view().applications] == ["etl", "report", "eve"]
     forked.go_to(10**9)
@@ -60,7 +60,7 @@ def test_an_application_is_submitted_beside_the_workload(session: Session) -> No
 def test_nothing_is_submitted_before_the_nodes_have_registered(session: Session) -> None:
     session.go_to(2)
     with pytest.raises(InvalidArgumentException, match="still starting"):
-        session.fork(Change.parse("submit eve"))
+        session.fork(ClusterChange.parse("submit eve"))
 
 
 def test_what_cannot_be_stepped_through() -> None:

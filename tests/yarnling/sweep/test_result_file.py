@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from yarn.errors import YarnException
 from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.result_file import open_results
-from yarnling.sweep.runs import Inputs, Row, Run, Sweep
+from yarnling.sweep.runs import Inputs, RunResult, Sweep, SweepRun
 
-RUNS = tuple(Run("storm", seed=seed) for seed in (1, 2, 3))
+RUNS = tuple(SweepRun("storm", seed=seed) for seed in (1, 2, 3))
 SWEEP = Sweep(RUNS, Inputs({}), {"storm": "digest-1"})
 ROWS = [
-    Row(RUNS[0], RunVerdict.PASS, "", 10, 1.5, "abc", wall_s=0.5, worker="host"),
-    Row(RUNS[2], RunVerdict.FAIL, "lost\nmore"),
+    RunResult(RUNS[0], RunVerdict.PASS, "", 10, 1.5, "abc", wall_s=0.5, worker="host"),
+    RunResult(RUNS[2], RunVerdict.FAIL, "lost\nmore"),
 ]
 
 

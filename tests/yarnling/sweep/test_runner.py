@@ -21,7 +21,7 @@ from yarn.errors import YarnException
 from yarnling.sweep import distribution
 from yarnling.sweep.distribution import local_cluster
 from yarnling.sweep.runner import Place, Progress, run_sweep
-from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.runs import Sweep, SweepRun
 from yarnling.sweep.spec_file import read_sweep
 
 PLAN = """
@@ -74,7 +74,7 @@ def test_one_and_two_workers_give_the_same_table(tmp_path: Path) -> None:
 
 def test_the_first_batches_are_of_one_run_and_later_ones_larger() -> None:
     """So that an interruption after some seconds leaves some runs, and a long sweep has few tasks."""
-    plans = [Run(plan="storm", seed=seed) for seed in range(180)]
+    plans = [SweepRun(plan="storm", seed=seed) for seed in range(180)]
     batches = list(distribution.batches_of(plans, workers=2))
     sizes = [len(batch) for batch in batches]
     assert sizes[:6] == [1, 1, 2, 2, 4, 4]
@@ -84,8 +84,8 @@ def test_the_first_batches_are_of_one_run_and_later_ones_larger() -> None:
 
 
 def test_a_small_sweep_has_batches_of_one_run_and_a_workload_is_always_one() -> None:
-    plans = [Run(plan="storm", seed=seed) for seed in range(12)]
-    workloads = [Run(workload="day", seed=seed) for seed in range(50)]
+    plans = [SweepRun(plan="storm", seed=seed) for seed in range(12)]
+    workloads = [SweepRun(workload="day", seed=seed) for seed in range(50)]
     assert {len(batch) for batch in distribution.batches_of([*plans, *workloads], workers=2)} == {1}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.yarnling.sweep.sweeps import write_workload_sweep
 from yarn.faults import ConfigurationException
-from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.runs import Sweep, SweepRun
 from yarnling.sweep.spec_file import read_sweep
 
 PLAN = "work: [{program: batch, tasks: 1}]\nlasts: 1\n"
@@ -22,7 +22,9 @@ def read(tmp_path: Path, text: str) -> Sweep:
 def test_every_plan_runs_with_every_seed(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(PLAN)
     sweep = read(tmp_path, "seeds: 5-6\nplans: [mine.yaml, kill-node, random]\nhash: true\n")
-    assert sweep.runs == tuple(Run(plan, seed=seed) for plan in ("mine.yaml", "kill-node", "random") for seed in (5, 6))
+    assert sweep.runs == tuple(
+        SweepRun(plan, seed=seed) for plan in ("mine.yaml", "kill-node", "random") for seed in (5, 6)
+    )
     assert set(sweep.inputs.plans) == {"mine.yaml", "kill-node"}
     assert sweep.inputs.hashed
     assert sweep.inputs.encode
@@ -72,9 +74,9 @@ def test_a_load_factor_out_of_bounds_is_the_only_fault(tmp_path: Path) -> None:
 def test_workloads_run_under_each_configuration_and_load(tmp_path: Path) -> None:
     sweep = write_workload_sweep(tmp_path)
     assert sweep.runs[:3] == (
-        Run("", "narrow", "work.yaml", 1.0, 1),
-        Run("", "wide", "work.yaml", 1.0, 1),
-        Run("", "narrow", "work.yaml", 1.0, 2),
+        SweepRun("", "narrow", "work.yaml", 1.0, 1),
+        SweepRun("", "wide", "work.yaml", 1.0, 1),
+        SweepRun("", "narrow", "work.yaml", 1.0, 2),
     )
     assert len(sweep.runs) == 8
     assert sorted(sweep.digests) == ["configuration narrow", "configuration wide", "nodes", "workload work.yaml"]

@@ -10,7 +10,7 @@ import pytest
 from tests.yarnling.sweep.sweeps import write_workload_sweep
 from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.result_file import open_results
-from yarnling.sweep.runs import Inputs, Run
+from yarnling.sweep.runs import Inputs, SweepRun
 from yarnling.sweep.work import run_batch
 
 
@@ -30,6 +30,6 @@ def test_a_workload_is_simulated_under_each_configuration(tmp_path: Path) -> Non
 
 
 def test_a_run_that_cannot_be_done_does_not_take_its_batch_with_it() -> None:
-    unknown, lost = run_batch(Inputs(), [Run("none", seed=1), Run("", "none", "none", seed=2)])
+    unknown, lost = run_batch(Inputs(), [SweepRun("none", seed=1), SweepRun("", "none", "none", seed=2)])
     assert (unknown.verdict, lost.verdict) == (RunVerdict.FAIL, RunVerdict.FAIL)
     assert unknown.reasons == "KeyError: 'none'"

@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from tests.yarnling.whatif.outcomes import MINUTE, application, container, page_of, result
-from yarnling.whatif.changes import Change, changes_of
+from yarnling.whatif.changes import ChangedInput, changes_of
 from yarnling.whatif.result import WhatIfResult
 
 
@@ -21,10 +21,10 @@ def test_the_page_begins_with_what_was_changed() -> None:
     before = side(settings={**seen, f"{etl}capacity": "60", f"{etl}acl_submit_applications": "*"})
     after = side(settings={**seen, f"{etl}capacity": "40", f"{etl}maximum-capacity": "80"}, nodes=5)
     assert changes_of(before, after) == (
-        Change(f"{etl}acl_submit_applications", "*", "not set"),
-        Change(f"{etl}capacity", "60", "40"),
-        Change(f"{etl}maximum-capacity", "not set", "80"),
-        Change("nodes", "4 nodes (400 GB, 100 vcores)", "5 nodes (400 GB, 100 vcores)"),
+        ChangedInput(f"{etl}acl_submit_applications", "*", "not set"),
+        ChangedInput(f"{etl}capacity", "60", "40"),
+        ChangedInput(f"{etl}maximum-capacity", "not set", "80"),
+        ChangedInput("nodes", "4 nodes (400 GB, 100 vcores)", "5 nodes (400 GB, 100 vcores)"),
     )
     page = page_of(before, after)
     assert page.index("What was changed") < page.index(f"{etl}capacity</th><td>60</td><td>40</td>") < page.index("<h1>")

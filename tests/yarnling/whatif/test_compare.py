@@ -17,7 +17,7 @@ from yarnling.cli.app import app
 from yarnling.cli.compare import _run_all
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.report.page import html_of
-from yarnling.whatif.compare import Comparison, Verdict, compare
+from yarnling.whatif.compare import ChangeVerdict, Comparison, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
 from yarnling.whatif.figures import Figures, figures_of
@@ -26,7 +26,7 @@ from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.result_file import encode_result
 from yarnling.whatif.run import RunOptions
-from yarnling.whatif.sides import Experiment, Run, run_once, runs_of
+from yarnling.whatif.sides import Experiment, SideRun, run_once, runs_of
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 ETL = Scope("queue", "root.etl")
@@ -46,7 +46,7 @@ def runs(*etl_min: float, **others: float) -> list[Figures]:
     return [figures_of(outcome(minutes, **others)) for minutes in etl_min]  # type: ignore[arg-type]
 
 
-def found(comparison: Comparison, scope: Scope, measure: str) -> Verdict | None:
+def found(comparison: Comparison, scope: Scope, measure: str) -> ChangeVerdict | None:
     differences = (*comparison.differences, *comparison.noise)
     return next((each.verdict for each in differences if each.scope == scope and each.measure.name == measure), None)
 
@@ -78,7 +78,7 @@ def test_users_are_named_if_a_change_is_between_users_of_one_queue() -> None:
 def test_nothing_is_said_below_the_threshold() -> None:
     assert headline(compare(runs(12), runs(12))) == NO_DIFFERENCE
     assert found(compare(runs(12), runs(13)), ETL, "p95 wait") is None
-    assert found(compare(runs(12), runs(13), threshold=0.05), ETL, "p95 wait") is Verdict.WORSE
+    assert found(compare(runs(12), runs(13), threshold=0.05), ETL, "p95 wait") is ChangeVerdict.WORSE
     assert found(compare(runs(0.01), runs(0.05)), ETL, "p95 wait") is None, "2.4 s: some heartbeats"
 
 
@@ -92,17 +92,17 @@ def test_it_says_that_few_seeds_tell_little() -> None:
 
 def test_a_difference_within_the_spread_of_seeds_is_noise() -> None:
     comparison = compare(runs(10, 12, 20), runs(15, 16, 17))
-    assert found(comparison, ETL, "p95 wait") is Verdict.NOISE
+    assert found(comparison, ETL, "p95 wait") is ChangeVerdict.NOISE
     assert "within the spread between seeds" in findings(comparison)[-1]
     assert not comparison.payers("queue")
-    assert found(compare(runs(10, 11, 12), runs(15, 16, 17)), ETL, "p95 wait") is Verdict.WORSE
+    assert found(compare(runs(10, 11, 12), runs(15, 16, 17)), ETL, "p95 wait") is ChangeVerdict.WORSE
 
 
 def test_use_is_neither_better_nor_worse() -> None:
     fuller = outcome()
     emptier = result(fuller.applications, fuller.containers, [sample(0, "root", 50, 200, 400)])  # type: ignore[arg-type]
     comparison = compare([figures_of(fuller)], [figures_of(emptier)])
-    assert found(comparison, CLUSTER, "use") is Verdict.OTHER
+    assert found(comparison, CLUSTER, "use") is ChangeVerdict.OTHER
     assert headline(comparison) == "cluster: use 50 % -> 25 %."
 
 
@@ -227,13 +227,13 @@ def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple
 def test_how_far_both_sides_are_can_be_read_in_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(runs: Sequence[Run], report: Callable[[int, int, int], None]) -> list[Outcome]:
+    def run(runs: Sequence[SideRun], report: Callable[[int, int, int], None]) -> list[Outcome]:
         report(1, 5 * 60_000, 3_600_000)
         return []
 
     monkeypatch.setattr("yarnling.cli.shared.output.PROGRESS_LINE_S", 0.0)
     monkeypatch.setattr("yarnling.cli.compare.run_all", run)
-    _run_all([Run(title, {}, Workload(()), (), RunOptions(), keeps_result=False) for title in ("before", "after")])
+    _run_all([SideRun(title, {}, Workload(()), (), RunOptions(), keeps_result=False) for title in ("before", "after")])
     assert capsys.readouterr().err == "before: 00:00, after: 00:05 of 01:00 simulated\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, page_of, result, sample
 from yarnling.report.page import html_of
 from yarnling.report.wording import labels
-from yarnling.whatif.compare import Balance, Verdict, compare, ends_of
+from yarnling.whatif.compare import Balance, ChangeVerdict, compare, ends_of
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import findings, headline
 from yarnling.whatif.expectations import Checked
@@ -114,7 +114,7 @@ def test_only_queues_that_changed_are_drawn_if_there_are_many() -> None:
 
 
 def test_those_who_pay_most_and_those_who_gain_most_are_listed() -> None:
-    balances = [Balance(Scope("queue", str(change)), 0, change, 1, Verdict.WORSE) for change in (5, 4, 3, -1, -2)]
+    balances = [Balance(Scope("queue", str(change)), 0, change, 1, ChangeVerdict.WORSE) for change in (5, 4, 3, -1, -2)]
     assert ends_of(balances, 5) is balances
     assert [each.change_ms for each in ends_of(balances, 3)] == [5, -1, -2]
 

@@ -7,10 +7,17 @@ from tests.yarnling.whatif.outcomes import MINUTE, application, container, page_
 from yarnling.whatif.compare import compare
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.measures import CLUSTER, MEASURES, Scope
-from yarnling.whatif.reasons import GROUPS_EXPLAINED_MAX, Group, MainReason, WaitingTime, main_reason, reason_of_measure
+from yarnling.whatif.reasons import (
+    GROUPS_EXPLAINED_MAX,
+    MainReason,
+    WaitingGroup,
+    WaitingTime,
+    main_reason,
+    reason_of_measure,
+)
 from yarnling.whatif.result import WaitReason, WhatIfResult
 
-ETL = Group("root.ops.etl", "ann", is_am=False)
+ETL = WaitingGroup("root.ops.etl", "ann", is_am=False)
 FULL = "waits because the cluster is full"
 LIMIT = "waits because queue root.ops.etl is at its limit for AMs"
 
@@ -34,7 +41,7 @@ def test_waiting_time_is_put_down_to_the_cause_that_is_found_next() -> None:
 
 def test_the_groups_with_the_most_waiting_time_are_explained_first() -> None:
     waited = WaitingTime()
-    groups = [Group(f"root.q{number}", "ann", is_am=False) for number in range(GROUPS_EXPLAINED_MAX + 3)]
+    groups = [WaitingGroup(f"root.q{number}", "ann", is_am=False) for number in range(GROUPS_EXPLAINED_MAX + 3)]
     for number, group in enumerate(groups):
         waited.add(group, number)
     assert waited.due(groups) == groups[:2:-1]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
 from yarnling.lessons.scene.stage import Stage
-from yarnling.lessons.scene.story import Part, Question, Rows, Skipped, Story, Text
+from yarnling.lessons.scene.story import Part, Question, Rows, SkippedHeartbeats, Story, Text
 from yarnling.simulation.account import KINDS, Told
 from yarnling.simulation.trace_file import RunTrace
 
@@ -94,11 +94,11 @@ class Narrator:
                 skipped += not line.is_reply
                 continue
             if skipped:
-                self._parts.append(Skipped(skipped))
+                self._parts.append(SkippedHeartbeats(skipped))
                 skipped = 0
             self._parts.append(line)
         if skipped:
-            self._parts.append(Skipped(skipped))
+            self._parts.append(SkippedHeartbeats(skipped))
 
     def skip(self) -> None:
         """Leave out what has happened since the last time."""

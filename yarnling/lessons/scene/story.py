@@ -10,7 +10,7 @@ from msgspec import Struct
 from yarnling.simulation.account import Told
 
 
-class Skipped(Struct, frozen=True, tag=True):
+class SkippedHeartbeats(Struct, frozen=True, tag="Skipped"):
     """Heartbeats without news that are left out."""
 
     count: int
@@ -29,7 +29,7 @@ class Rows(Struct, frozen=True, tag=True):
     rows: tuple[tuple[str, ...], ...]
 
 
-Part: TypeAlias = Told | Skipped | Text | Rows
+Part: TypeAlias = Told | SkippedHeartbeats | Text | Rows
 
 
 class Question(Struct, frozen=True):
