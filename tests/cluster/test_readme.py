@@ -22,8 +22,11 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """The blocks of code in that language."""
-    return [str(found) for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
+    """The blocks of code in that language; a line that is continued is one line."""
+    return [
+        str(found).replace("\\\n", "")
+        for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    ]
 
 
 def python(*arguments: str, timeout_s: float = TIMEOUT_S, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -108,8 +111,8 @@ def test_the_change_has_the_answer_in_the_text(tmp_path: Path) -> None:
 
 def answer(text: str) -> str:
     """The first line that the comparison of a page prints, as the page has it."""
-    (line,) = [line.strip() for line in text.splitlines() if line.startswith("    Shorter waits in")]
-    return line
+    (line,) = [line for line in text.splitlines() if line.startswith("> Shorter waits in")]
+    return line.removeprefix("> ")
 
 
 @pytest.mark.timeout(2 * COMPUTING_S)
