@@ -19,6 +19,8 @@ from yarn.errors import YarnException
 
 ALIKE_LISTED_MAX = 3
 """More faults than this that differ only in the item of a list are one line."""
+FAULTS_COUNTED = 10
+"""A list with more faults than this has their number before and after it: one of the two is on the screen."""
 _ITEM = re.compile(r"\[\d+\]")
 
 

@@ -48,7 +48,7 @@ async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> 
 def test_daemons_find_the_packages_without_an_installation() -> None:
     first = environment_of_daemons()["PYTHONPATH"].split(os.pathsep)[0]
     assert Path(first, "yarnling", "cluster", "launcher.py").exists()
-    assert Path(first, "rm", "shell", "daemon.py").exists()
+    assert Path(first, "rm", "daemon.py").exists()
 
 
 class Seen(Exception):

@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.text import Text
 
 from yarn.faults import ConfigurationException, Severity
-from yarn.settings.folding import folded, general_key
-from yarn.settings.report import ConfigurationReport, KeyUnknown
+from yarn.settings.folding import folded
+from yarn.settings.report import ConfigurationReport
 from yarnling.cli.shared.arguments import reading_arguments
-from yarnling.cli.shared.output import FAULTS_COUNTED, notices, print_indented, print_json, terminal
+from yarnling.cli.shared.output import notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import ClusterConfiguration, compose, definitions
 from yarnling.cluster.state import find_cluster
 from yarnling.report.escapes import in_line
@@ -88,35 +88,9 @@ def print_key_notices(configuration: ClusterConfiguration) -> None:
 
     Prints nothing if there are no keys. Raises ConfigurationException with every error.
     """
-    found, given, conf = configuration.accepted().report, configuration.given, configuration.conf_dir
-    if conf is None and not configuration.settings:
-        return
     console = notices()
-    unknown = [key for key in found.unknown if key.key in given]
-    read, ignored = (sum(key.key in given for key in keys) for keys in (found.read, found.ignored))
-    counts = f"{read} keys read, {ignored} ignored, {len(unknown)} unknown"
-    where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
-    console.print(in_line(f"Configuration: {counts}{where}"))
-    if own := configuration.replaced():
-        console.print(in_line(f"Set by the cluster itself (override with -D): {', '.join(own)}"))
-    for key, count in _unknown_kinds(unknown):
-        nearest = f", perhaps {key.nearest}" if key.nearest else ""
-        more = f" (and {count - 1} more of this kind)" if count > 1 else ""
-        console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}{more}"))
-    listed = {key.key for key in unknown}
-    warnings = [str(kind) for kind in folded(fault for fault in found.faults if fault.key not in listed)]
-    for warning in warnings:
-        console.print(in_line(f"warning: {warning}"))
-    if len(warnings) > FAULTS_COUNTED:
-        console.print(in_line(f"{len(warnings)} kinds of warnings, {counts}"))
-
-
-def _unknown_kinds(unknown: list[KeyUnknown]) -> list[tuple[KeyUnknown, int]]:
-    """(the first unknown key of each kind, how many there are): a key of many queues is reported once."""
-    kinds: dict[str, list[KeyUnknown]] = {}
-    for key in unknown:
-        kinds.setdefault(general_key(key.key), []).append(key)
-    return [(of_kind[0], len(of_kind)) for of_kind in kinds.values()]
+    for notice in configuration.accepted().notices():
+        console.print(in_line(notice))
 
 
 def _rows(found: ConfigurationReport, *, every: bool) -> Iterator[_Row]:

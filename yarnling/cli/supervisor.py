@@ -82,7 +82,7 @@ class ClusterBroken(YarnException):
 
 
 @contextlib.asynccontextmanager
-async def supervised(options: UpOptions, cluster: LocalCluster) -> AsyncIterator[LocalCluster]:
+async def supervised(options: UpOptions, cluster: LocalCluster) -> AsyncIterator[ClusterState]:
     """Keep the cluster of the options up, with its state file and control socket, while the context is open."""
     # The socket is bound before anything starts, so that an unusable path is reported at once.
     with name_taken(options.name), bound_socket(control_path(options.name)) as listener:
@@ -92,7 +92,7 @@ async def supervised(options: UpOptions, cluster: LocalCluster) -> AsyncIterator
             try:
                 commands = ClusterCommands(options.name, cluster, lambda: state_of(options, cluster).write())
                 async with serving_commands(listener, commands.execute):
-                    yield cluster
+                    yield state
             except ClusterBroken as broken:
                 logs = _note_end(options.name, cluster.directory, broken.message)
                 raise ClusterBroken(f"{broken.message} (its logs: {logs})") from None
@@ -175,7 +175,8 @@ def _entries(cluster: LocalCluster, options: UpOptions) -> tuple[NodeEntry, ...]
 
 
 async def _keep(options: UpOptions, report: Callable[[dict[str, object]], None]) -> None:
-    async with supervised(options, cluster_of(options)) as cluster:
+    cluster = cluster_of(options)
+    async with supervised(options, cluster):
         stop = set_by_signals()
         report({"ready": True, "complaints": complaints(await cluster.client.nodes())})
         if (reason := await wait_for_end(cluster, stop)) is not None:

@@ -86,13 +86,13 @@ def _cluster(options: UpOptions) -> LocalCluster:
 async def _run(options: UpOptions, cluster: LocalCluster, console: Console) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
-            await stack.enter_async_context(supervised(options, cluster))
+            state = await stack.enter_async_context(supervised(options, cluster))
         _print_emulation(options)
         stop = set_by_signals()
         if options.as_json:
-            print_json(find_cluster(options.name))
-        console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
-        _print_web_address(console, cluster.addresses)
+            print_json(state)
+        console.print(f"Ready. {_place(state.conf_dir, state.directory)}", soft_wrap=True)
+        _print_web_address(console, state.addresses)
         _print_hadoop_clients(options, console)
         console.print("Press Ctrl-C to stop it.")
         async with asyncio.TaskGroup() as tasks:

@@ -6,7 +6,7 @@ directories), and a few defaults for a machine that is not in a data centre.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,8 +16,9 @@ from rm.shell.configuration_report import KEYS_OF_CLIENTS, configuration_report
 from wire.files.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
+from yarn.faults import FAULTS_COUNTED, ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import logs, nodemanager, resourcemanager, yarnling
+from yarn.settings.folding import folded, general_key
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
@@ -119,10 +120,40 @@ class ClusterConfiguration(Struct, frozen=True):
         refuse_if_faulty(self.report.faults)
         return self
 
+    def notices(self) -> list[str]:
+        """Lines on how many of the user's keys are read, and which are unknown or suspicious; none without keys."""
+        if self.conf_dir is None and not self.settings:
+            return []
+        unknown = [key for key in self.report.unknown if key.key in self.given]
+        read, ignored = (sum(key.key in self.given for key in keys) for keys in (self.report.read, self.report.ignored))
+        counts = f"{read} keys read, {ignored} ignored, {len(unknown)} unknown"
+        where = "" if self.conf_dir is None else f" (yarnling config --conf {self.conf_dir} lists them)"
+        lines = [f"Configuration: {counts}{where}"]
+        if own := self.replaced():
+            lines.append(f"Set by the cluster itself (override with -D): {', '.join(own)}")
+        lines += unknown_kinds(unknown)
+        listed = {key.key for key in unknown}
+        warnings = [str(kind) for kind in folded(fault for fault in self.report.faults if fault.key not in listed)]
+        lines += [f"warning: {warning}" for warning in warnings]
+        if len(warnings) > FAULTS_COUNTED:
+            lines.append(f"{len(warnings)} kinds of warnings, {counts}")
+        return lines
+
     def replaced(self) -> list[str]:
         """The keys of the user's files that the cluster overrides, for example `KEY (yarn-site.xml:3)`."""
         entries = [(key, self.given.entry(key)) for key in PLACES if key not in self.settings]
         return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
+
+
+def unknown_kinds(unknown: Iterable[KeyUnknown]) -> Iterator[str]:
+    """A line for each kind of unknown key, with its first key and their number: a key of many queues is one kind."""
+    kinds: dict[str, list[KeyUnknown]] = {}
+    for key in unknown:
+        kinds.setdefault(general_key(key.key), []).append(key)
+    for first, *others in kinds.values():
+        nearest = f", perhaps {first.nearest}" if first.nearest else ""
+        more = f" (and {len(others)} more of this kind)" if others else ""
+        yield f"unknown: {first.origin}: {first.key} = {first.value!r}{nearest}{more}"
 
 
 def compose(

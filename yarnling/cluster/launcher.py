@@ -64,6 +64,22 @@ class Daemon:
     spawned: asyncio.Event = field(default_factory=asyncio.Event)
     exited: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def note_ready(self, facts: dict[str, Any]) -> None:
+        """Note the content of the daemon's ready line."""
+        self.facts = facts
+        if not self.ready.done():
+            self.ready.set_result(None)
+
+    def note_exit(self, status: int, how: str) -> None:
+        """Note that the daemon has ended; again is a no-op. `how`: in words, for those who wait until it is ready."""
+        if self.exit_status is not None:
+            return
+        self.exit_status = status
+        self.spawned.set()
+        self.exited.set()
+        if not self.ready.done():
+            self.ready.set_exception(DaemonFailed(f"{self.name} did not start: {how}{log_tail(self.log_file)}"))
+
 
 class Launcher:
     """Starts daemons through its own fork server. `directory` is the cluster's directory.
@@ -183,26 +199,14 @@ class Launcher:
                 daemon.pid = pid
                 daemon.spawned.set()
             case DaemonReady(_, facts):
-                daemon.facts = facts
-                if not daemon.ready.done():
-                    daemon.ready.set_result(None)
+                daemon.note_ready(facts)
             case DaemonExited(_, pid, status) if pid == daemon.pid:
-                self._note_exit(daemon, status, _exit_text(status))
+                daemon.note_exit(status, _exit_text(status))
             case DaemonRefused(_, problem):
-                self._note_exit(daemon, 1, problem)
+                daemon.note_exit(1, problem)
             case DaemonExited() | DaemonRequest():
                 # This is the exit of an earlier process of a daemon that has been restarted since.
                 pass
-
-    def _note_exit(self, daemon: Daemon, status: int, how: str) -> None:
-        if daemon.exit_status is not None:
-            return
-        daemon.exit_status = status
-        daemon.spawned.set()
-        daemon.exited.set()
-        if not daemon.ready.done():
-            problem = f"{daemon.name} did not start: {how}{log_tail(daemon.log_file)}"
-            daemon.ready.set_exception(DaemonFailed(problem))
 
     def _on_gone(self) -> None:
         """Handle the end of the fork server, whose last messages are still in the socket."""
@@ -217,7 +221,7 @@ class Launcher:
         self._process.wait()
         self._gone.set()
         for daemon in self.daemons.values():
-            self._note_exit(daemon, -signal.SIGKILL, self._end_of_fork_server())
+            daemon.note_exit(-signal.SIGKILL, self._end_of_fork_server())
 
     def _end_of_fork_server(self) -> str:
         assert self._process is not None

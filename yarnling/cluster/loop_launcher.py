@@ -22,7 +22,7 @@ from wire.daemon_process import EXIT_REFUSED, LOG_FORMAT
 from wire.files.hadoop_xml import load_configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.fork_messages import RM, DaemonRequest
-from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail
+from yarnling.cluster.launcher import STOP_S, Daemon, environment_of_daemons
 
 LOGGED = "yarnling"
 """The parent of all loggers. Each daemon's records go to its own log file, at INFO unless the program has set another
@@ -121,31 +121,21 @@ class LoopLauncher:
                 problem = "exit status 1"
             finally:
                 _log.set(None)
-                daemon.exit_status = status
-                daemon.exited.set()
-                if not daemon.ready.done():
-                    daemon.ready.set_exception(
-                        DaemonFailed(f"{daemon.name} did not start: {problem}{log_tail(daemon.log_file)}")
-                    )
+                daemon.note_exit(status, problem)
 
 
 async def _serve(request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) -> int:
     load = partial(load_configuration, Path(request.conf_dir), request.overrides)
 
-    def ready(facts: dict[str, object]) -> None:
-        daemon.facts = dict(facts)
-        daemon.ready.set_result(None)
-
     if request.package == RM:
         from rm.daemon import serve as serve_rm
 
-        return await serve_rm(load(), ready, reload=load, stop=stop)
+        return await serve_rm(load(), daemon.note_ready, reload=load, stop=stop)
     from nm.daemon import serve as serve_nm
 
     variables = {**environment_of_daemons(), **request.environment}
-    return await serve_nm(
-        load(), ready, stop=stop, environ={name: value for name, value in variables.items() if value is not None}
-    )
+    environ = {name: value for name, value in variables.items() if value is not None}
+    return await serve_nm(load(), daemon.note_ready, stop=stop, environ=environ)
 
 
 def _no_process(daemon: Daemon, verb: str) -> InvalidArgumentException:

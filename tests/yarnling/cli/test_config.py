@@ -70,7 +70,7 @@ def test_faults_and_counts_come_first_and_last_around_a_long_list(
 def test_many_warnings_have_their_number_and_the_counts_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yarnling.cli.config.FAULTS_COUNTED", 1)
+    monkeypatch.setattr("yarnling.cluster.configuration.FAULTS_COUNTED", 1)
     print_key_notices(
         compose(conf(tmp_path, {**TREE, f"{Q}.user-limit-factor": "2", f"{Q}.a.max-parallel-apps": "0"}), {})
     )

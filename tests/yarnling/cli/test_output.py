@@ -16,6 +16,7 @@ from wire.files.hadoop_xml import to_xml
 from wire.files.plain_json import plain
 from yarn.applications import ApplicationReport
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.faults import FAULTS_COUNTED
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
@@ -25,7 +26,6 @@ from yarnling.cli import config
 from yarnling.cli.config import print_key_notices, report
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.cli.shared.output import (
-    FAULTS_COUNTED,
     ProgressLines,
     live,
     print_error,

@@ -18,13 +18,12 @@ from rich.text import Text
 
 from wire.files.plain_json import plain
 from yarn.errors import YarnException
+from yarn.faults import FAULTS_COUNTED
 from yarnling.report.escapes import in_line, shown
 from yarnling.report.listing import INDENT, PIPE_WIDTH, wrapped
 
 LINES_MAX = 5
 """The most lines of one kind, such as warnings, that a summary shows."""
-FAULTS_COUNTED = 10
-"""A list with more faults than this has their number before and after it: one of the two is on the screen."""
 PROGRESS_LINE_S = 60.0
 """The interval at which a long run says how far it is."""
 
