@@ -32,6 +32,9 @@ BANNED = {
 PATH = re.compile(
     r"`((?:protos|yarn|wire|rm|nm|am|yarnling|scripts|tests|docs|benchmarks|examples|conf|\.ci)/[\w./-]*)`"
 )
+# The class names that two places of the product have. No name may be added.
+SHARED_NAMES = "scripts/shared_class_names.txt"
+CLASS = re.compile(r"^ *class (?P<name>\w+)", re.MULTILINE)
 # A docstring that opens with one of these says neither what its function does nor what it describes.
 OPENER = re.compile(r"(What|Those|It|The same|One|Who|How|Whether)\b")
 # A comment between two empty lines, other than a sentence.
@@ -40,7 +43,9 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
 def main() -> int:
-    refusals = [refusal for path in files() for refusal in check(path)]
+    paths = files()
+    refusals = [refusal for path in paths for refusal in check(path)]
+    refusals += shared_class_names(paths)
     print(*refusals, sep="\n", end="\n" if refusals else "")
     return 1 if refusals else 0
 
@@ -98,9 +103,27 @@ def code(path: Path, text: str) -> Iterator[str]:
         yield from raises_in_groups(path, tree)
         if path.parts[0] in PRODUCT:
             yield from unclear_docstrings(path, tree)
-        if path.parts[0] in PRODUCT - {"yarnling"}:
             yield from long_functions(path, tree)
             yield from banners(path, text)
+
+
+def shared_class_names(paths: list[Path]) -> list[str]:
+    """Refuse classes of one name in two places of the product, except the names in SHARED_NAMES, while they last."""
+    allowed = (ROOT / SHARED_NAMES).read_text().split() if (ROOT / SHARED_NAMES).exists() else []
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        if path.suffix == ".py" and path.parts[0] in PRODUCT:
+            for match in CLASS.finditer((ROOT / path).read_text()):
+                places.setdefault(match["name"], []).append(str(path))
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    return [
+        *(
+            f"{found[1]}:1: the class name {name} is taken by {found[0]} (find a name that tells the two apart)"
+            for name, found in shared.items()
+            if name not in allowed
+        ),
+        *(f"{SHARED_NAMES}:1: {name} is one class now (delete it here)" for name in allowed if name not in shared),
+    ]
 
 
 def unclear_docstrings(path: Path, tree: ast.Module) -> Iterator[str]:

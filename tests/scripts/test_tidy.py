@@ -59,6 +59,16 @@ def test_a_function_is_at_most_70_lines_long(tidy: Tidy) -> None:
     assert tidy({"rm/a.py": f"{text}    g()\n"}) == ["rm/a.py:1: f has 71 lines, at most 70 (split it)"]
 
 
+def test_a_class_name_is_used_once_in_the_product(tidy: Tidy) -> None:
+    """Except listed names, which are deleted from the list once they are used once."""
+    files = {"rm/a.py": "class A: ...\nclass B: ...\n", "nm/b.py": "class A: ...\n", "tests/c.py": "class B: ...\n"}
+    taken = "rm/a.py:1: the class name A is taken by nm/b.py (find a name that tells the two apart)"
+    assert tidy(files) == [taken]
+    listed = "scripts/shared_class_names.txt"
+    assert tidy({listed: "A\n"}) == []
+    assert tidy({listed: "A\nB\n"}) == [f"{listed}:1: B is one class now (delete it here)"]
+
+
 def test_a_comment_between_empty_lines_is_a_sentence(tidy: Tidy) -> None:
     function = "def f() -> None:\n    # Twice\n    g()\n\n    # Sums are kept, as in Hadoop.\n\n    h()\n"
     text = f"x = 1\n\n# Booking\n\n\n{function}"

@@ -90,9 +90,6 @@ def run(options: CompareOptions) -> int:
     return exit_status(checked)
 
 
-# Reading and running
-
-
 def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Side, Side]:
     """The expectations and the sides. Raises UsageException with the faults of all inputs before anything is run."""
     faults = ArgumentFaults()
@@ -205,9 +202,6 @@ def _warn_of_other_workload(before: Side, after: Side) -> None:
 def _progress(console: Console) -> Progress:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-
-# Reporting
 
 
 def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked: Sequence[Checked]) -> Path:

@@ -197,9 +197,6 @@ def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
         yield show
 
 
-# The summary
-
-
 def print_summary(
     result: WhatIfResult, figures: Figures, out: Path | None, console: Console, checked: Sequence[Checked] = ()
 ) -> None:

@@ -85,9 +85,6 @@ async def _submit(program: str, submission: Submission, options: SubmitOptions) 
         return ended
 
 
-# Waiting for an application
-
-
 async def follow(
     client: Client,
     app_id: ApplicationId,

@@ -144,8 +144,6 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    # Applications
-
     async def new_application(self) -> GetNewApplicationResponse:
         """Request a new application id. The response also contains the largest container that can be requested."""
         return await self._rm.get_new_application()
@@ -302,8 +300,6 @@ class Client:
         """The reports of an attempt's containers that have not ended."""
         return await self._rm.get_containers(as_id(ApplicationAttemptId, attempt_id))
 
-    # The cluster
-
     async def metrics(self) -> ClusterMetrics:
         return await self._rm.get_cluster_metrics()
 
@@ -331,8 +327,6 @@ class Client:
         more = ", ..." if len(names) > LEAF_QUEUES_LISTED_MAX else ""
         return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_LISTED_MAX])}{more})"
 
-    # Administration; `admin` has the rest
-
     async def refresh_queues(self) -> None:
         """Have the RM read its queues again.
 
@@ -345,8 +339,6 @@ class Client:
     ) -> None:
         """Have the RM read its host lists again. GRACEFUL waits `timeout_s` for containers (None: as configured)."""
         await self.admin.refresh_nodes(RefreshNodesRequest(kind, timeout_s))
-
-    # Logs
 
     def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
         """The log files of the application's containers, sorted by container and name.

@@ -69,8 +69,6 @@ class ClusterCommands:
         finally:
             self._changed()
 
-    # Nodes
-
     async def _add_node(self, arguments: _Arguments, report: Report) -> Answer:
         asked, memory_mb, vcores = arguments.number("count"), arguments.number("memory_mb"), arguments.number("vcores")
         count = 1 if asked is None else asked
@@ -168,8 +166,6 @@ class ClusterCommands:
             await self._cluster.restart_node(number)
         return _answer(f"{node.name} is back as {node.id}, process {node.daemon.pid}.", **_facts(node))
 
-    # The ResourceManager
-
     async def _kill_rm(self, arguments: _Arguments, report: Report) -> Answer:
         if self._rm_is_down:
             raise InvalidArgumentException("the ResourceManager is already down (restart-rm starts it)")
@@ -213,8 +209,6 @@ class ClusterCommands:
             await self._cluster.wait_nodes(expected)
         return len(await self._cluster.client.nodes(frozenset({NodeState.RUNNING}))), expected
 
-    # Containers
-
     async def _kill_master(self, arguments: _Arguments, report: Report) -> Answer:
         app_id = ApplicationId.parse(arguments.text("application"))
         self._need_rm("only it knows the ApplicationMaster's container")
@@ -254,8 +248,6 @@ class ClusterCommands:
             raise YarnException(
                 f"{problem} after {KILL_TIMEOUT_S:g} s (yarnling explain shows what it waits for)"
             ) from None
-
-    # Parts
 
     def _node(self, arguments: _Arguments) -> Node:
         """Find a node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""

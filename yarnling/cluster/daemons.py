@@ -239,8 +239,6 @@ class ClusterDaemons:
             raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
         return self._launcher
 
-    # The ResourceManager
-
     @property
     def rm(self) -> Daemon:
         return self.launcher.daemons["rm"]
@@ -277,8 +275,6 @@ class ClusterDaemons:
         if rm.exit_status is None:
             self.launcher.kill(rm, descendants=False)
         await rm.exited.wait()
-
-    # NodeManagers
 
     def node(self, number: int) -> Node:
         """Node `number`, from 1. Raises InvalidArgumentException if there is none."""
@@ -413,8 +409,6 @@ class ClusterDaemons:
                 f"{place.name} is one of {len(self.pack_of(number))} nodes of a process, {place.process}, "
                 f"and cannot {verb} without the others ({remedy})"
             )
-
-    # Starting
 
     def _check_open_files(self, nodes: int) -> None:
         processes = -(-nodes // self._pack_size())

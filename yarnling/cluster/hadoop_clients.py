@@ -137,9 +137,6 @@ def _absolute_entry(entry: str) -> str:
     return str(path)
 
 
-# The files beside yarn-site.xml
-
-
 def files_of_user(conf: Path | None) -> dict[str, dict[str, str]]:
     """The settings in the user's core-site.xml and mapred-site.xml. `conf` is their directory, or one file.
 
@@ -215,9 +212,6 @@ def _mapred_defaults(environ: Mapping[str, str]) -> dict[str, str]:
         # Hadoop's default uses HADOOP_MAPRED_HOME, which NodeManagers do not pass on to containers.
         values[MAPREDUCE_CLASS_PATH] = _MAPREDUCE_JARS
     return values
-
-
-# Environments
 
 
 def client_environment(conf_dir: Path) -> dict[str, str]:

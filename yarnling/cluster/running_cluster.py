@@ -51,8 +51,6 @@ class RunningCluster:
         self._clients: dict[str, Client] = {}
         self._network: ProxyNetwork | None = None
 
-    # Work
-
     async def run(
         self,
         command: str,
@@ -131,8 +129,6 @@ class RunningCluster:
             )
         return self._clients[user]
 
-    # Parts
-
     @property
     def directory(self) -> ClusterDirectory:
         """The directory with the cluster's files."""
@@ -196,8 +192,6 @@ class RunningCluster:
         """Wait until every process has ended because the fork server ended. Returns the reason."""
         return await self._daemons.launcher.wait_gone()
 
-    # Size
-
     async def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
         """Start more NodeManagers, by default of the same size. Returns when they have registered."""
         self.check_added(count, memory_mb=memory_mb, vcores=vcores)
@@ -235,8 +229,6 @@ class RunningCluster:
         """
         node = self._daemons.living(number)
         await decommission(self.client, self._excluded_hosts, node, timeout_s, report)
-
-    # Fault injection
 
     async def kill_node(self, number: int, *, containers: bool = True) -> None:
         """Kill a NodeManager (SIGKILL) and its containers, as if the machine had failed.
@@ -317,8 +309,6 @@ class RunningCluster:
         am = await conditions.wait_am(self.client, app_id)
         await self.kill_container(am)
         return am
-
-    # Waiting
 
     @overload
     async def until(self, condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S) -> T: ...

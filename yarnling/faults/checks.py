@@ -74,9 +74,6 @@ def check_aborted(history: History, expect: Expectations) -> list[CheckResult]:
     ]
 
 
-# No acknowledged application is lost
-
-
 def check_acknowledged(history: History, expect: Expectations) -> CheckResult:
     """Every acknowledged application is still known at the end. (check_drained checks that it has ended.)
 
@@ -152,9 +149,6 @@ def check_final_is_final(history: History, expect: Expectations) -> CheckResult:
         if change.state in FINAL_STATES:
             final[change.subject] = change.state
     return CheckResult("final states stay final", f"{len(final)} applications", tuple(wrong))
-
-
-# Nothing runs twice
 
 
 def check_started_once(history: History, expect: Expectations) -> CheckResult:
@@ -310,9 +304,6 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
             excused = history.isolated(span) if retries else history.unstoppable(span)
             wrong += _beyond(expect, span, end.at_s, excused, "its application ended")
     return CheckResult("nothing runs for ended applications", _widest(windows), tuple(wrong), timed=True)
-
-
-# Leftovers
 
 
 def check_daemons_live(history: History, expect: Expectations) -> CheckResult:

@@ -22,9 +22,6 @@ RUNNER_FILE = "runner"
 """The file in a run's directory that contains the process id and start time of the runner while the run lasts."""
 
 
-# The directory of a run
-
-
 def new_directory() -> Path:
     """Make the directory of a run. This process owns the directory until it calls `keep_directory` or removes it."""
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -96,9 +93,6 @@ def work_files(nodes: Iterable[Node]) -> list[str]:
         path for node in nodes if node.alive for pattern in patterns for path in node.place.local_dir.glob(pattern)
     ]
     return [f"file {path}" for path in found]
-
-
-# Leftovers when the cluster has ended
 
 
 def sockets_of_this_process() -> set[str]:

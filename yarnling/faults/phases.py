@@ -55,9 +55,6 @@ def describe(error: BaseException) -> str:
     return error.message if isinstance(error, YarnException) else f"{type(error).__name__}: {error}"
 
 
-# Inject
-
-
 async def inject_faults(run: RunContext) -> None:
     """Submit the work and inject the faults. Returns when all faults are over and all submissions are acknowledged."""
     history = run.history
@@ -149,9 +146,6 @@ async def _result(step: Coroutine[Any, Any, T]) -> T:
     raise YarnException(problem)
 
 
-# Recover
-
-
 async def recover(run: RunContext) -> None:
     """Undo the remaining faults, and wait until all daemons run again."""
     run.report("phase", "recovering")
@@ -182,9 +176,6 @@ async def _missing_nodes(target: ProcessTarget) -> list[str]:
     except (YarnException, TimeoutError):
         return ["the ResourceManager does not answer"]
     return [f"{node.node_id} is {node.state.name}" for node in nodes if node.state is not NodeState.RUNNING]
-
-
-# Drain
 
 
 async def drain(run: RunContext) -> None:

@@ -95,9 +95,6 @@ def _bounded(name: str, value: int, bounds: tuple[int, int]) -> CheckResult:
     return CheckResult(name, str(value), wrong, timed=True)
 
 
-# Effects of each fault
-
-
 def effect_of(fault: InjectedFault, history: History) -> str:
     """The observed effect of a fault, for example `LOST after 3.1 s, back 0.4 s after the fault ended`.
 

@@ -68,8 +68,6 @@ class _Picture:
         )
         return "\n".join((head, f"<title>{_text(self._timeline.title)}</title>", *body, "</svg>")) + "\n"
 
-    # Rows
-
     def _placed(self) -> dict[tuple[str, int, int], float]:
         """{(kind, number, part): the middle of its row}."""
         points = [
@@ -87,8 +85,6 @@ class _Picture:
     def _y(self, time_ms: int) -> float:
         """The row of a time."""
         return HEAD + ROW * (sum(1 for each in self._times if each < time_ms) + 0.5)
-
-    # Parts of the picture
 
     def _bands(self) -> Iterator[str]:
         for fault in self._timeline.faults:

@@ -81,8 +81,6 @@ class Wording:
     def __init__(self, names: Names) -> None:
         self._names = names
 
-    # NM and RM
-
     def node_registration(self, request: RegisterNodeManagerRequest) -> str:
         parts = [f"node {node(request.node_id)} with {amount(request.resource)}"]
         if request.containers:
@@ -111,8 +109,6 @@ class Wording:
             parts.append(f"clean up application {ended}")
         return "; ".join(parts)
 
-    # AM and RM
-
     def am_registration_reply(self, reply: RegisterApplicationMasterResponse) -> str:
         return f"queue {reply.queue}, largest container {amount(reply.maximum_capability)}"
 
@@ -139,8 +135,6 @@ class Wording:
     def new_application_reply(self, reply: GetNewApplicationResponse) -> str:
         largest = amount(reply.maximum_capability)
         return f"application {reply.application_id.id}; largest container {largest}"
-
-    # Parts
 
     def _request(self, ask: ResourceRequest) -> str:
         where = "anywhere (*)" if ask.resource_name == ANY else f"on {host(ask.resource_name)}"

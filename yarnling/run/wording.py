@@ -96,9 +96,6 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
-# Fields of records
-
-
 def _list(record: Any, field: str) -> list[Any]:
     value = record.get(field) if isinstance(record, dict) else None
     return value if isinstance(value, list) else []
@@ -126,9 +123,6 @@ def _joined(*parts: str) -> str:
 
 def _nothing(_: Any) -> str:
     return ""
-
-
-# Requests
 
 
 def _registration(record: Any) -> str:
@@ -174,9 +168,6 @@ def _starts(record: Any) -> str:
 
 def _ids(record: Any) -> str:
     return _named(record) if isinstance(record, list) else ""
-
-
-# Replies
 
 
 def _allocation(record: Any) -> str:

@@ -249,8 +249,6 @@ class ApplicationMasterProcess(Process):
         self.exit()
         self._ended(exit_code)
 
-    # The application
-
     def _handle(self, event: ApplicationMasterEvent) -> None:
         """An event of the RM or of an NM, an answer to a query, or a deadline."""
         self._resume()

@@ -157,8 +157,6 @@ class SimulatedCluster:
             delay_ms = DAEMON_START_MS + index * interval_ms // len(self.machines)
             self._later(delay_ms, machine.number, machine.start)
 
-    # The daemons
-
     def start_rm(self) -> None:
         """Start the ResourceManager, unless it runs."""
         self._later(DAEMON_START_MS, 0, self._start_rm_now)
@@ -204,8 +202,6 @@ class SimulatedCluster:
 
     def _later(self, delay_ms: int, host: int, action: Action) -> None:
         self.engine.at(self.engine.now_ms + delay_ms, Rank.FAULT, host, action)
-
-    # Who is where
 
     def node_link(self, node_id: NodeId) -> tuple[str, Endpoint]:
         """The link to a NodeManager, and who answers there."""

@@ -38,9 +38,6 @@ MORE_HEARTBEATS = 1_000_000
 """The number of heartbeats more than it that did a killed NodeManager seems to have sent."""
 
 
-# The state store
-
-
 @asynccontextmanager
 async def slow_store(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
     """Only what must be durable is answered later; nothing else waits for the store."""
@@ -80,7 +77,7 @@ async def kill_at_write(target: SimulatedTarget, injection: FaultInjection) -> A
     await target.start(numbers)
 
 
-# A node's disk, clock and version, and a message of its killed NodeManager that arrives late
+# A simulation can also hit a node's disk, clock and version, and deliver a message of its killed NodeManager late.
 
 
 @asynccontextmanager
@@ -174,9 +171,6 @@ async def _restart_with(
     await target.start(numbers)
 
 
-# Containers: the statuses they exit with, and limits they exceed
-
-
 @asynccontextmanager
 async def fail_container(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
     """A container ends by itself with this status."""
@@ -206,9 +200,6 @@ def _picked_launch(target: SimulatedTarget, injection: FaultInjection) -> tuple[
     container = picked(target, injection)
     machine = target.cluster.machine(container.node)
     return machine, container.container_id, machine.containers.running[container.container_id].effect.launch
-
-
-# Rare requests of ApplicationMasters
 
 
 @asynccontextmanager
@@ -249,9 +240,6 @@ def _requests_of(target: SimulatedTarget, application_id: ApplicationId) -> Mast
         if container_id.application_id == application_id
     }
     return of_attempts[max(of_attempts)].requests if of_attempts else None
-
-
-# Administrators
 
 
 @asynccontextmanager

@@ -132,8 +132,6 @@ class SimulatedMachine:
         )
         self._alarm = Alarm(self.kernel, self.containers.next_deadline_ms, lambda: self._handle(Tick()))
 
-    # The NodeManager
-
     def start(self, *, empty_disk: bool = False) -> None:
         """Start the NodeManager. It ends the containers that an earlier one has left, and never starts them again.
 
@@ -192,8 +190,6 @@ class SimulatedMachine:
         if not self.is_exit_expected and self.version == HADOOP_VERSION:
             self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
         self.kill_containers()
-
-    # Containers
 
     def _handle(self, event: EmulationEvent) -> None:
         for effect in self.containers.handle(event, self.engine.now_ms):

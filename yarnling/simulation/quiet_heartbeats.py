@@ -124,8 +124,6 @@ class QuietHeartbeats:
         rm.quiet_heartbeats = self
         network.before_fault = self._before_fault
 
-    # Calls of the daemons
-
     def leave_out(self, nm: NodeManagerProcess) -> None:
         """The core's heartbeats are quiet, and the last one has just been answered: leave out the next ones."""
         rm = self._rm
@@ -183,8 +181,6 @@ class QuietHeartbeats:
         for quiet in list(self._nodes.values()):
             if quiet.nm.tracker_link == link.name:
                 self.resume(quiet.nm)
-
-    # A node
 
     def _is_over(self, time_ms: int, rank: Rank, quiet: QuietNode) -> bool:
         return self._engine.is_over(time_ms, rank, quiet.nm.number)
@@ -318,8 +314,6 @@ class QuietHeartbeats:
         """The partition of an idle node; None if it is not idle any more."""
         node_id = quiet.nm.node_id
         return self._rm.core.quiet_nodes.idle_partition(node_id) if self._nodes.get(node_id) is quiet else None
-
-    # Rounds of preemption
 
     def _call_for_round(self) -> None:
         """The first heartbeat after its time runs the round that is due; it may be one of those left out."""

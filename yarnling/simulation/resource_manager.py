@@ -179,8 +179,6 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self._writer = SimulatedStoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
         self.step(StateLoaded(state))
 
-    # Administration
-
     def roll_keys(self) -> None:
         """Make the next key of each kind of token, unless there is one (rm.shell.master_keys)."""
         for manager in self._managers():
@@ -265,8 +263,6 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             self.quiet_heartbeats.resume_all()
         super().pause()
 
-    # Effects
-
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         step = divided(event, effects, store_is_busy=self._writer is not None and self._writer.is_busy)
         super().carry_out_step(event, step.now)
@@ -306,8 +302,6 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
                 self.give(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
-
-    # Launches of AMs
 
     def _launch(self, event: LauncherEvent) -> None:
         for effect in self._launcher.handle(event):

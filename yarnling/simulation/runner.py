@@ -181,8 +181,6 @@ class PlanRun:
             for violation in check(self.cluster):
                 raise InvariantBroken(violation)
 
-    # Phases
-
     def _inject_faults(self) -> Iterator[int]:
         """Submit the work and inject the faults; returns when all faults are over and all submissions answered."""
         history, most_s = self.history, self.plan.lasts + self.plan.expect.heal
@@ -296,8 +294,6 @@ class PlanRun:
         job = self.cluster.works[application_id].job
         return None if job is None else job.is_right()
 
-    # Reports of the ResourceManager
-
     def _missing_nodes(self) -> list[str]:
         """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer.
 
@@ -334,8 +330,6 @@ class PlanRun:
                 lines.append(f"{node.node_id} has {node.allocated} in use")
         lines += cross_checks.kept_by_nodes(self.cluster, self.history)
         return lines
-
-    # Time
 
     def _until(self, is_reached: Callable[[], bool], most_s: float) -> Generator[int, None, bool]:
         """Let time pass until a condition holds, at most so long; whether it holds."""

@@ -120,9 +120,6 @@ class _PlanTrials:
         return self._tried[text]
 
 
-# Parts that can be made smaller
-
-
 def _fewer_faults(plan: Plan, holds: Holds) -> Plan:
     faults = _fewer(plan.faults, lambda faults: holds(replace(plan, faults=faults)))
     return replace(plan, faults=faults)
@@ -255,8 +252,6 @@ _REDUCTIONS: tuple[Callable[[Plan, Holds], Plan], ...] = (
     _smaller_faults,
     _shorter,
 )
-
-# Steps
 
 
 def _fewer(items: tuple[T, ...], holds: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:

@@ -82,8 +82,6 @@ class SimulatedSpool:
         self._ended: dict[int, int] = {}
         self._idle: dict[Worker, None] = {}
 
-    # For the AM
-
     def enqueue(self, first: int, last: int) -> None:
         for task in range(first, last + 1):
             if task not in self._waiting and task not in self._running and task not in self._ended:
@@ -105,8 +103,6 @@ class SimulatedSpool:
 
     def count(self) -> int:
         return len(self._waiting) + len(self._running) + len(self._ended)
-
-    # For a worker
 
     def take(self, worker: ContainerId) -> int | None:
         """Give the first waiting task to this worker; None if no task waits."""

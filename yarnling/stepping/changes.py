@@ -96,9 +96,6 @@ def _up(to: SteppedRun, name: str) -> int:
     return number
 
 
-# The verbs
-
-
 def _kill(to: SteppedRun, words: list[str]) -> None:
     name = _one(words, "kill", "a node (n2), rm, an application or a container")
     if name == "rm":

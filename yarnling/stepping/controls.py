@@ -74,8 +74,6 @@ class Controls:
         for branch in self.branches:
             branch.session.close()
 
-    # Commands
-
     def _move(self, count: int) -> str:
         before = self.session.position
         self.session.next(count)

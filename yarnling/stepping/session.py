@@ -53,8 +53,6 @@ class Session:
         self._words = StepWording(self._ahead.run.names, self._ahead.run.node_names)
         self._check_size()
 
-    # Where it is
-
     @property
     def step(self) -> Step | None:
         """The step that led to this position."""
@@ -77,8 +75,6 @@ class Session:
             else:
                 self._rewind(self.position)
         return self._views[self.position]
-
-    # Moving
 
     def go_to(self, position: int) -> None:
         """Go to a position, at most to the end of the run."""
@@ -136,8 +132,6 @@ class Session:
         self._ahead.run.close()
         if self._behind is not None:
             self._behind.run.close()
-
-    # The players
 
     def _know(self, position: int) -> None:
         """Find the steps up to this position, or up to the end of the run."""

@@ -97,8 +97,6 @@ class StepApp(App[None]):
     def on_resize(self, _: Resize) -> None:
         self.call_after_refresh(self._draw)
 
-    # Commands
-
     def action_do(self, command: str, argument: str = "") -> None:
         """Carry out a command and show where it led."""
         try:
@@ -156,8 +154,6 @@ class StepApp(App[None]):
         """Show the fields of the event, or not."""
         self._with_fields = not self._with_fields
         self._draw()
-
-    # Drawing
 
     def _draw(self, said: str = "") -> None:
         session = self.controls.session

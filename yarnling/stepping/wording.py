@@ -66,8 +66,6 @@ class StepWording:
             case CoreStep():
                 return sorted(self._lines(noted), key=lambda line: _ORDER.index(line.kind))
 
-    # The event
-
     def _title(self, step: CoreStep) -> str:
         for told in step.told:
             if told.rpc and not told.is_reply:
@@ -90,8 +88,6 @@ class StepWording:
             container_id = ContainerId.parse(host.removeprefix("am "))
             return am(self._names.application(container_id.application_id))
         return RM if host == "rm" else host
-
-    # Results
 
     def _lines(self, step: CoreStep) -> Iterator[StepLine]:
         yield from (self._decision(decision) for decision in step.decisions)

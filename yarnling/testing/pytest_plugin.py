@@ -114,9 +114,6 @@ def pytest_runtest_makereport(
     return report
 
 
-# Fixtures
-
-
 @pytest.fixture
 def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
     """The cluster that the test's marker and the options request, for use without asyncio."""
@@ -160,9 +157,6 @@ def _pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
 _class_pool = pytest.fixture(scope="class", name="_yarnling_class_pool")(_pool)
 _module_pool = pytest.fixture(scope="module", name="_yarnling_module_pool")(_pool)
 _session_pool = pytest.fixture(scope="session", name="_yarnling_session_pool")(_pool)
-
-
-# Requests of a test
 
 
 def _clusters_of(config: pytest.Config) -> Clusters:

@@ -102,9 +102,6 @@ def _measured(checked: Checked) -> str:
     return f"{checked.value}; warning: {checked.warning}" if checked.warning else checked.value
 
 
-# Tables
-
-
 def _changes(before: WhatIfResult, after: WhatIfResult) -> Table:
     """The table of changes between the sides."""
     rows = tuple((each.what, each.before, each.after) for each in changes_of(before, after))
@@ -201,9 +198,6 @@ def _notes(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[Notes, ...]:
     assumptions = tuple(dict.fromkeys((*before.assumptions, *after.assumptions)))
     found = (Notes("Compared", lines), Notes("Warnings", warnings_of(runs)), Notes("Assumptions", assumptions))
     return tuple(notes for notes in found if notes.lines)
-
-
-# Pictures
 
 
 def _pictures(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[PictureGroup, ...]:

@@ -146,9 +146,6 @@ def _bound(number: str, unit: str, units: Mapping[str, float]) -> float:
     return float(number.replace(",", "")) * units.get(unit, 0)
 
 
-# The names of queues and users
-
-
 def names_in(figures: Figures) -> KnownNames:
     """The queues and users of a run that has ended."""
     queues = (queue.name for queue in (*figures.queues, *figures.parents))
@@ -190,9 +187,6 @@ def _no_such(kind: str, name: str, known: Sequence[str]) -> NotAnExpectation:
     listed = f"{', '.join(known[:NAMES_SHOWN_MAX])}{more}" if known else "none"
     remedy = did_you_mean(name, known)
     return NotAnExpectation(f"there is no {kind} {name}", f"{remedy}write one of the {kind}s of the run: {listed}")
-
-
-# Checking
 
 
 def check(expectation: Expectation, after: Sequence[Figures], before: Sequence[Figures] = ()) -> Checked:

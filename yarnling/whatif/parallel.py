@@ -80,9 +80,6 @@ def _followed(
     return [future.result() for future in futures]
 
 
-# In the processes
-
-
 class _Shared:
     """State that the processes of a pool share with the one that started them."""
 

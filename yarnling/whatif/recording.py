@@ -180,8 +180,6 @@ class RecordedApplication:
     def _rack_of(self, host: str) -> str:
         return self._recording.racks.get(host, DEFAULT_RACK)
 
-    # The submission
-
     def submitted(self, application_id: ApplicationId) -> None:
         self.application_id = application_id
         self.state = "NEW"

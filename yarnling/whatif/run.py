@@ -165,8 +165,6 @@ class _Running:
             sampler.waiting_time.reasons(),
         )
 
-    # The cluster
-
     def _start(self) -> None:
         """Start the cluster and wait until all nodes have registered."""
         self._cluster.start()
@@ -192,8 +190,6 @@ class _Running:
         """True once all applications have been submitted and have ended."""
         is_all_submitted = not self._submitter.unfinished
         return is_all_submitted and not self._recording.unended
-
-    # The applications
 
     def _plan(self, application: RecordedApplication) -> None:
         work = application.work

@@ -94,8 +94,6 @@ class Sampler:
             if one.wait_ms > 0
         )
 
-    # Limits
-
     def _note_limits(self) -> None:
         """Add the interval to what waits because of an AM limit or a user limit."""
         for application in self._recording.unended.values():
@@ -108,8 +106,6 @@ class Sampler:
                 application.am_limit_wait_ms += self.interval_ms
             elif limit is Cause.USER_LIMIT:
                 application.user_limit_wait_ms += self.interval_ms
-
-    # Explanations
 
     def _explain(self, now_ms: int) -> None:
         """Explain the longest present waits, if they are among the longest of all so far."""

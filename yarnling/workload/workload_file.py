@@ -170,9 +170,6 @@ class NodeList(Section):
         return tuple(node for entry in self.nodes for node in entry.records())
 
 
-# Reading
-
-
 def parse_workload_lines(text: str, source: str) -> Workload:
     """The workload in JSON lines. Raises ConfigurationException with all faults."""
     faults, tally = Faults(source), WorkloadCount(source)
@@ -210,9 +207,6 @@ def _checked(
             key = f"{prefix}.groups[{position + 1}].after"
             faults.add(key, "is not an earlier group", remedy, value=group.after, line=line)
     return entry.record(conduct)
-
-
-# Writing
 
 
 def write_workload(workload: Workload, path: Path) -> None:

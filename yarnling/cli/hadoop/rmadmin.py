@@ -331,9 +331,6 @@ _COMMANDS = {
 }
 
 
-# Arguments
-
-
 def labels_of(text: str) -> tuple[NodeLabel, ...]:
     """Parse `gpu(exclusive=true),fast(exclusive=false),plain`; labels are exclusive by default."""
     labels = []

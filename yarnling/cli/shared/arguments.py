@@ -135,9 +135,6 @@ def plan_faults(plan: str, *, is_random: bool) -> list[str]:
     return []
 
 
-# Completion
-
-
 def complete_clusters() -> list[str]:
     """The names of the clusters that are up."""
     from yarnling.cluster.state import known_clusters
@@ -175,9 +172,6 @@ async def _applications(name: str) -> list[tuple[str, str]]:
 def _cluster_name(context: typer.Context) -> str:
     name = context.params.get("name")
     return name if isinstance(name, str) else DEFAULT_NAME
-
-
-# Arguments and options
 
 
 def _checked_name(context: typer.Context, name: str | None) -> str | None:

@@ -116,16 +116,10 @@ def print_lines(title: str, lines: Sequence[str], all_in: str, console: Console)
         console.print(f"  and {len(lines) - LINES_MAX} more ({all_in})")
 
 
-# JSON
-
-
 def print_json(value: object) -> None:
     """Print `value` as indented JSON. Raises TypeError for a value that `plain` cannot convert."""
     sys.stdout.write(f"{json.dumps(plain(value), indent=2)}\n")
     sys.stdout.flush()
-
-
-# Errors
 
 
 def print_error(error: YarnException, *, are_faults: bool = False) -> None:

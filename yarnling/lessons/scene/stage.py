@@ -106,8 +106,6 @@ class Stage:
             trace.observe(self.cluster, self.trace)
         self.cluster.start()
 
-    # Events
-
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         self.engine.at(START_MS + round(1000 * seconds), Rank.CLIENT, 0, action)
 
@@ -156,8 +154,6 @@ class Stage:
     def now_ms(self) -> int:
         return self.engine.now_ms - START_MS
 
-    # The state of the ResourceManager
-
     @property
     def core(self) -> ResourceManagerCore:
         return self.cluster.rm.core
@@ -193,8 +189,6 @@ class Stage:
         """Why an application waits: the sentence of `yarnling explain`, "" if nothing waits."""
         found = explanation(self.core.context, self.applications[name], self.engine.now_ms)
         return _HOST.sub(lambda match: host(match[0]), found.verdicts[0].sentence) if found.verdicts else ""
-
-    # Submission
 
     def _submit(self, context: ApplicationSubmissionContext, user: str, wanted: tuple[Wanted, ...]) -> None:
         def named(application_id: ApplicationId) -> None:
