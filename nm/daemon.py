@@ -10,11 +10,11 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from nm.shell.node_host import Hosting, NodeHost, NodeWebServices, OneNode
 from wire.core_shell import WallClock
-from wire.daemon import ended_by_signal
+from wire.daemon import ReportReady, ended_by_signal
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings.yarnling import PACK, WEB_ENABLED
@@ -22,12 +22,10 @@ from yarn.settings.yarnling import PACK, WEB_ENABLED
 ROLE = "nodemanager"
 _logger = logging.getLogger(f"yarnling.{__name__}")
 
-Ready = Callable[[dict[str, object]], None]
-
 
 async def serve(
     conf: Configuration,
-    ready: Ready,
+    ready: ReportReady,
     *,
     stop: asyncio.Event | None = None,
     environ: Mapping[str, str] | None = None,

@@ -64,16 +64,10 @@ class RetryPolicy(Struct, frozen=True):
 NO_RETRY = RetryPolicy()
 
 
-async def retried(
-    policy: RetryPolicy,
-    attempt: Callable[[], Awaitable[T]],
-    *,
-    reads: bool,
-    draw: Callable[[], float] = random.random,
-) -> T:
+async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, reads: bool) -> T:
     """The result of `attempt`, repeated until it succeeds, is refused, or the policy's time is over.
 
-    `reads`: the call changes nothing, so it may be repeated whatever happened to it. `draw` returns random numbers.
+    `reads`: the call changes nothing, so it may be repeated whatever happened to it.
     """
     loop = asyncio.get_running_loop()
     started_s = loop.time()
@@ -82,7 +76,7 @@ async def retried(
             return await attempt()
         except ServerUnavailable as error:
             waited_ms = (loop.time() - started_s) * 1000
-            pause_ms = policy.pause_ms(error, waited_ms, draw(), reads=reads)
+            pause_ms = policy.pause_ms(error, waited_ms, random.random(), reads=reads)
             if pause_ms is None:
                 raise
             await asyncio.sleep(pause_ms / 1000)

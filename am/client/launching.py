@@ -25,7 +25,7 @@ from wire.files.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource, ServiceData
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
-from yarn.states import LocalResourceType, LocalResourceVisibility
+from yarn.states import LocalResourceType
 
 TO_LOG_FILES = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 """The redirection of a command's output to the log files of its container. The NM replaces `<LOG_DIR>`."""
@@ -69,7 +69,7 @@ def python_launch_context(
     )
 
 
-def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVisibility.APPLICATION) -> LocalResource:
+def local_file(path: Path) -> LocalResource:
     """Describe a file as a local resource, to be copied into work directories; archives are unpacked there.
 
     An NM refuses the file if it was modified afterwards. Raises InvalidArgumentException if `path` is not a regular
@@ -83,7 +83,7 @@ def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVi
     if not found.is_file():
         raise InvalidArgumentException(f"file {path}: not a regular file")
     kind = LocalResourceType.ARCHIVE if found.name.endswith(_ARCHIVES) else LocalResourceType.FILE
-    return LocalResource(f"file:{found}", status.st_size, status.st_mtime_ns // 1_000_000, kind, visibility)
+    return LocalResource(f"file:{found}", status.st_size, status.st_mtime_ns // 1_000_000, kind)
 
 
 def default_staging_root() -> Path:

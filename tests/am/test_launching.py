@@ -28,11 +28,11 @@ def test_the_context_has_the_path_of_our_packages() -> None:
 def test_a_local_file_has_its_size_and_time(tmp_path: Path) -> None:
     path = tmp_path / "a b.txt"
     path.write_text("hello")
-    resource = local_file(path, LocalResourceVisibility.PRIVATE)
+    resource = local_file(path)
     # As it is: Hadoop does not decode it (Path).
     assert resource.url == f"file:{tmp_path.resolve()}/a b.txt"
     assert (resource.size_bytes, resource.timestamp_ms) == (5, path.stat().st_mtime_ns // 1_000_000)
-    assert (resource.type, resource.visibility) == (LocalResourceType.FILE, LocalResourceVisibility.PRIVATE)
+    assert (resource.type, resource.visibility) == (LocalResourceType.FILE, LocalResourceVisibility.APPLICATION)
 
 
 def test_archives_are_unpacked(tmp_path: Path) -> None:
