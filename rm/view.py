@@ -68,6 +68,7 @@ class NodeSnapshot(Struct, frozen=True):
     node_id: NodeId
     rack: str
     label: str
+    allocated: Resource
     unallocated: Resource
     containers: tuple[ContainerSnapshot, ...]
     reserved: ContainerSnapshot | None
@@ -97,7 +98,7 @@ class UserSnapshot(Struct, frozen=True):
 
 
 class ApplicationSnapshot(Struct, frozen=True):
-    """An application that the ResourceManager knows. `am_container`: of its current attempt."""
+    """An application that the ResourceManager knows. `attempts`: their number; `am_container`: of the current one."""
 
     application_id: ApplicationId
     user: str
@@ -106,6 +107,7 @@ class ApplicationSnapshot(Struct, frozen=True):
     final_status: FinalApplicationStatus
     submit_ms: int
     diagnostics: str
+    attempts: int
     am_container: Container | None
 
 
@@ -158,6 +160,7 @@ class RMView:
             node_id,
             node.rack,
             node.partition,
+            node.allocated,
             node.unallocated,
             tuple(map(_container, node.containers.values())),
             None if reserved is None else _container(reserved),
@@ -168,6 +171,10 @@ class RMView:
         context = self._core.context
         known = context.nodes.get(node_id) or context.inactive_nodes.get(node_id)
         return "" if known is None else known.state.name
+
+    def last_response_id(self, node_id: NodeId) -> int:
+        """The response id of the last reply to a heartbeat of a node that is in use."""
+        return self._core.context.nodes[node_id].last_response.response_id
 
     def container(self, container_id: ContainerId) -> ContainerSnapshot | None:
         """A container that runs, or is reserved or allocated."""
@@ -181,6 +188,11 @@ class RMView:
             for label in labels:
                 if queue.is_root or queue.is_accessible(label):
                     yield _queue(queue, label, running, pending)
+
+    def queue(self, name: str, label: str = NO_LABEL) -> QueueSnapshot | None:
+        """The queue of that name or path, if there is one."""
+        queue = self._scheduler.queue(name)
+        return None if queue is None else _queue(queue, label, *_applications(queue))
 
     def leaf_queues(self) -> tuple[str, ...]:
         """The paths of the leaf queues, in the order of the tree."""
@@ -197,6 +209,14 @@ class RMView:
     def queue_path(self, name: str) -> str:
         """The path of the queue of that name; the name, if there is no such queue."""
         return self._scheduler.queue_path(name)
+
+    def cluster_resource(self) -> Resource:
+        """The sum of the nodes."""
+        return self._scheduler.cluster_resource
+
+    def allocation_bounds(self) -> tuple[Resource, Resource]:
+        """The smallest and the largest container."""
+        return self._scheduler.minimum_allocation, self._scheduler.maximum_allocation()
 
     def counted_types(self) -> tuple[str, ...]:
         """The resource types that the scheduler compares."""
@@ -241,19 +261,17 @@ class RMView:
 
     def uses(self) -> Iterator[UseSnapshot]:
         """The use of each running application."""
-        for attempt in self._attempts():
-            leaf = LeafQueue.of(attempt)
-            user = leaf.users.users.get(attempt.user)
-            yield UseSnapshot(
-                attempt.attempt_id,
-                attempt.user,
-                leaf.path,
-                attempt.usage.used(NO_LABEL),
-                Resource(0, 0) if user is None else user.usage.used(NO_LABEL),
-                present_limit(leaf.users, attempt.user, NO_LABEL, RESPECT),
-                present_headroom(attempt),
-                leaf.effective_minimum(NO_LABEL),
-            )
+        return map(_use, self._attempts())
+
+    def use(self, application_id: ApplicationId) -> UseSnapshot | None:
+        """The use of an application; None if it does not run."""
+        attempt = self._running(application_id)
+        return None if attempt is None else _use(attempt)
+
+    def missed_opportunities(self, application_id: ApplicationId) -> int:
+        """The most heartbeats that have passed over a request of a running application (delay scheduling)."""
+        attempt = self._running(application_id)
+        return 0 if attempt is None else max(attempt.opportunities.values(), default=0)
 
     def _running(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
         attempt = self._scheduler.attempt_of(application_id)
@@ -342,7 +360,23 @@ def _application(app: RMApp) -> ApplicationSnapshot:
         final_status(app),
         app.submit_ms,
         str(app.diagnostics),
+        len(app.attempts),
         None if attempt is None else attempt.am_container,
+    )
+
+
+def _use(attempt: FiCaSchedulerApp) -> UseSnapshot:
+    leaf = LeafQueue.of(attempt)
+    user = leaf.users.users.get(attempt.user)
+    return UseSnapshot(
+        attempt.attempt_id,
+        attempt.user,
+        leaf.path,
+        attempt.usage.used(NO_LABEL),
+        Resource(0, 0) if user is None else user.usage.used(NO_LABEL),
+        present_limit(leaf.users, attempt.user, NO_LABEL, RESPECT),
+        present_headroom(attempt),
+        leaf.effective_minimum(NO_LABEL),
     )
 
 

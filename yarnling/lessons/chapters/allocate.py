@@ -56,8 +56,8 @@ def _concluded(stage: Stage, narrator: Narrator, count: int) -> Story:
         narrator.say(f"{got} of {count} containers are allocated. yarnling explain says of the next one: it {verdict}.")
     at_ms, _, last = stage.account.allocate_replies[-1] if got < count else _last_with_containers(stage)
     measured: dict[str, int | str] = {"containers": got, "headroom_mb": last.headroom.memory_mb, "at_ms": at_ms}
-    free_mb = sum(node.unallocated.memory_mb for node in stage.core.context.scheduler.nodes.values())
-    used_mb = stage.attempt("ann").usage.used("").memory_mb
+    free_mb = sum(node.unallocated.memory_mb for node in stage.nodes())
+    used_mb = stage.use("ann").used.memory_mb
     why = [
         f"ann holds {used_mb} MB: her AM of 1024 MB and {got} containers of {SIZE.memory_mb} MB. {free_mb} MB are "
         "free in the cluster.",

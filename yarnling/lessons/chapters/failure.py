@@ -81,8 +81,8 @@ def kill_am(stage: Stage) -> None:
 
 
 def _concluded(stage: Stage, narrator: Narrator, attempts: int, all_kept: bool) -> Story:
-    app = stage.core.context.apps[stage.applications["ann"]]
-    made, state = len(app.attempts), app.state.name
+    app = stage.application("ann")
+    made, state = app.attempts, app.state.name
     is_over = state in {each.name for each in FINAL_APPLICATION_STATES}
     why = [
         f"Each failure of the AM's container ends an attempt. {made} of at most {attempts} attempts were made.",

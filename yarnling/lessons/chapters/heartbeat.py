@@ -51,9 +51,9 @@ def _kill(stage: Stage) -> None:
 
 def _repeat(stage: Stage, narrator: Narrator) -> tuple[int, int]:
     """Send the last heartbeat of n1 again; returns the response ids of the lost reply and of the repeated one."""
-    node = next(each for each in stage.core.context.nodes.values() if each.node_id.host.endswith("1"))
-    first = node.last_response.response_id
-    request = NodeHeartbeatRequest(node.node_id, first - 1)
+    node_id = stage.node_id(1)
+    first = stage.view.last_response_id(node_id)
+    request = NodeHeartbeatRequest(node_id, first - 1)
     replies: list[NodeHeartbeatResponse] = []
 
     def got(reply: object) -> None:
@@ -76,8 +76,7 @@ def _repeat(stage: Stage, narrator: Narrator) -> tuple[int, int]:
 
 def _wait_until_lost(stage: Stage, expiry_s: int) -> int:
     def is_lost() -> bool:
-        inactive = stage.core.context.inactive_nodes.values()
-        return any(node.state is NodeState.LOST for node in inactive)
+        return stage.view.node_state(stage.node_id(2)) == NodeState.LOST.name
 
     came = stage.run_until(is_lost, KILL_S + 2 * expiry_s + 10)
     assert came, "a silent node expires"

@@ -40,7 +40,7 @@ def play(delay: int, trace: RunTrace | None = None) -> Story:
         "data that ann's container reads is on n1, so she prefers n1, then its rack, then any node. Only n1 is drawn."
     )
     stage.run(ANN_S - 0.001)
-    free = {f"n{number}": stage.scheduler_node(number).unallocated.memory_mb for number in range(1, NODES + 1)}
+    free = {f"n{number}": stage.node(number).unallocated.memory_mb for number in range(1, NODES + 1)}
     narrator.table(("node", "rack", "free"), *((name, _rack(stage, name), f"{mb} MB") for name, mb in free.items()))
     narrator.skip()
     stage.run_until(lambda: _asked_ms(stage) is not None, 60)
@@ -65,10 +65,9 @@ def _opportunities(stage: Stage) -> list[tuple[str, ...]]:
         stage.run_until(partial(_is_more, stage, seen), 60)
         heartbeat = _heartbeats(stage)[-1]
         name = heartbeat.place.removeprefix("NM ")
-        free_mb = stage.scheduler_node(int(name[1:])).unallocated.memory_mb
-        counts = stage.attempt("ann").opportunities
+        free_mb = stage.node(int(name[1:])).unallocated.memory_mb
         decision = "placed" if _mine(stage) else "full" if free_mb < SIZE.memory_mb else "passed over"
-        missed = "" if decision == "placed" else str(max(counts.values(), default=0))
+        missed = "" if decision == "placed" else str(stage.view.missed_opportunities(stage.applications["ann"]))
         at = f"{heartbeat.at_ms / 1000:.3f} s"
         rows.append((at, name, _rack(stage, name), f"{free_mb} MB", decision, missed))
     return rows
@@ -83,12 +82,11 @@ def _heartbeats(stage: Stage) -> list[Told]:
 
 
 def _rack(stage: Stage, name: str) -> str:
-    return stage.scheduler_node(int(name[1:])).rack
+    return stage.node(int(name[1:])).rack
 
 
 def _mine(stage: Stage) -> list[str]:
-    attempt = stage.core.context.scheduler.attempt_of(stage.applications["ann"])
-    return [] if attempt is None else [node(each.node_id) for each in stage.containers("ann")]
+    return [node(each.node_id) for each in stage.containers("ann")]
 
 
 def _concluded(stage: Stage, narrator: Narrator, delay: int) -> Story:

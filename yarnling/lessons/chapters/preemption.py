@@ -75,16 +75,9 @@ def play(wait_s: int, trace: RunTrace | None = None) -> Story:
 def _queues(stage: Stage, narrator: Narrator) -> None:
     rows = []
     for name in ("a", "b"):
-        leaf = stage.leaf(name)
-        used, pending = leaf.usage.used(""), leaf.usage.pending("")
-        rows.append(
-            (
-                f"queue {name}",
-                f"{used.memory_mb} MB",
-                f"{leaf.effective_minimum('').memory_mb} MB",
-                f"{pending.memory_mb} MB",
-            )
-        )
+        queue = stage.queue(name)
+        amounts = (queue.used, queue.guaranteed, queue.pending)
+        rows.append((f"queue {name}", *(f"{each.memory_mb} MB" for each in amounts)))
     narrator.table(("", "used", "guaranteed", "waiting"), *rows)
 
 
@@ -108,16 +101,16 @@ def _measured(stage: Stage) -> dict[str, int | str]:
     return {
         "preempted": len(killed),
         "first_ms": killed[0],
-        "a_mb": stage.leaf("a").usage.used("").memory_mb,
-        "b_mb": stage.leaf("b").usage.used("").memory_mb,
+        "a_mb": stage.queue("a").used.memory_mb,
+        "b_mb": stage.queue("b").used.memory_mb,
     }
 
 
 def _question(stage: Stage, wait_s: int) -> Question:
     killed = _preempted(stage)
     first_s = killed[0] / 1000
-    a_mb, b_mb = (stage.leaf(name).usage.used("").memory_mb for name in ("a", "b"))
-    guarantee_mb = stage.leaf("a").effective_minimum("").memory_mb
+    a_mb, b_mb = (stage.queue(name).used.memory_mb for name in ("a", "b"))
+    guarantee_mb = stage.queue("a").guaranteed.memory_mb
     notes = [(at_ms, reply) for at_ms, _, reply in stage.account.allocate_replies if reply.preemption is not None]
     warned = f"ann's AM was informed at {notes[0][0] / 1000:.3f} s which containers were chosen. " if notes else ""
     return Question(

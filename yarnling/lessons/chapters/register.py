@@ -24,8 +24,8 @@ def play(memory_mb: int, trace: RunTrace | None = None) -> Story:
     )
     stage.run(2)
     narrator.show(every=True)
-    scheduler = stage.core.context.scheduler
-    nodes, total = len(scheduler.nodes), scheduler.cluster_resource
+    nodes, total = len(stage.nodes()), stage.view.cluster_resource()
+    smallest, largest = stage.view.allocation_bounds()
     narrator.say("What the scheduler can use now:")
     narrator.table(
         ("nodes", "memory", "vcores", "smallest container", "largest container"),
@@ -33,8 +33,8 @@ def play(memory_mb: int, trace: RunTrace | None = None) -> Story:
             nodes,
             f"{total.memory_mb} MB",
             total.vcores,
-            f"{scheduler.minimum_allocation.memory_mb} MB",
-            f"{scheduler.maximum_allocation().memory_mb} MB" if nodes else "none fits",
+            f"{smallest.memory_mb} MB",
+            f"{largest.memory_mb} MB" if nodes else "none fits",
         ),
     )
     return narrator.story(_question(memory_mb, nodes, total), {"nodes": nodes, "cluster_mb": total.memory_mb})

@@ -37,7 +37,7 @@ def play(big_mb: int, trace: RunTrace | None = None) -> Story:
     stage.run_until(lambda: bool(_decisions(stage)), UNTIL_S)
     narrator.show(kinds=("RMApp",), hidden=("startContainers",))
     _free(stage, narrator)
-    free_mb = sum(node.unallocated.memory_mb for node in stage.scheduler_nodes())
+    free_mb = sum(node.unallocated.memory_mb for node in stage.nodes())
     if not _big(stage):
         narrator.say("From now on, what becomes free on the reserved node is kept for bob.")
         stage.run_until(lambda: bool(_big(stage)), UNTIL_S)
@@ -52,12 +52,11 @@ def _decisions(stage: Stage) -> list[Told]:
 
 
 def _big(stage: Stage) -> list[object]:
-    attempt = stage.core.context.scheduler.attempt_of(stage.applications["bob"])
-    return [] if attempt is None else list(stage.containers("bob"))
+    return list(stage.containers("bob"))
 
 
 def _free(stage: Stage, narrator: Narrator) -> None:
-    nodes = [stage.scheduler_node(number) for number in (1, 2)]
+    nodes = [stage.node(number) for number in (1, 2)]
     narrator.table(
         ("node", "used", "free", "reserved for"),
         *(
@@ -65,7 +64,7 @@ def _free(stage: Stage, narrator: Narrator) -> None:
                 f"n{number}",
                 f"{node.allocated.memory_mb} MB",
                 f"{node.unallocated.memory_mb} MB",
-                "" if node.reserved_container is None else stage.names.container(node.reserved_container.id),
+                "" if node.reserved is None else stage.names.container(node.reserved.container_id),
             )
             for number, node in enumerate(nodes, 1)
         ),
@@ -93,7 +92,7 @@ def _concluded(stage: Stage, narrator: Narrator, big_mb: int, free_mb: int) -> S
 def _reasons(stage: Stage, big_mb: int, free_mb: int, times_ms: tuple[int, int]) -> tuple[str, ...]:
     reserved_ms, placed_ms = times_ms
     place = node(stage.containers("bob")[0].node_id)
-    maximum_mb = stage.leaf("default").effective_maximum("").memory_mb
+    maximum_mb = stage.queue("default").maximum.memory_mb
     return (
         f"At {reserved_ms / 1000:.3f} s {free_mb} MB were free in the whole cluster, but no node had {big_mb} MB. So "
         f"the scheduler reserved {place}: nobody else gets what becomes free there.",

@@ -71,7 +71,7 @@ def _running_ms(stage: Stage) -> int | None:
 
 
 def _am_mb(stage: Stage) -> int:
-    return next(each.resource.memory_mb for each in stage.attempt("ann").live_containers.values() if each.is_am)
+    return next(each.resource.memory_mb for each in stage.held("ann") if each.is_am)
 
 
 LESSON = Lesson(

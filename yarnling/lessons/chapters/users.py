@@ -59,14 +59,13 @@ def play(factor: int, trace: RunTrace | None = None) -> Story:
 
 
 def _used_mb(stage: Stage, name: str) -> int:
-    return stage.attempt(name).usage.used("").memory_mb
+    return stage.use(name).used.memory_mb
 
 
 def _usage(stage: Stage, narrator: Narrator, *names: str) -> None:
-    leaf, total = stage.leaf("a"), stage.core.context.scheduler.cluster_resource
+    queue, total = stage.queue("a"), stage.view.cluster_resource()
     rows = [(f"user {name}", f"{_used_mb(stage, name)} MB", "", "") for name in names]
-    used, guarantee = leaf.usage.used(""), leaf.effective_minimum("")
-    maximum = leaf.effective_maximum("")
+    used, guarantee, maximum = queue.used, queue.guaranteed, queue.maximum
     narrator.table(
         ("", "used", "guaranteed", "maximum"),
         *rows,
@@ -83,9 +82,8 @@ def _explain(stage: Stage, narrator: Narrator, *names: str) -> None:
 
 
 def _question(stage: Stage, factor: int, alone_mb: int, together_mb: int, bob_mb: int) -> Question:
-    leaf = stage.leaf("a")
-    guarantee_mb = leaf.effective_minimum("").memory_mb
-    total_mb = stage.core.context.scheduler.cluster_resource.memory_mb
+    guarantee_mb = stage.queue("a").guaranteed.memory_mb
+    total_mb = stage.view.cluster_resource().memory_mb
     bound_mb = factor * guarantee_mb
     why = [
         f"No user may use more than user-limit-factor x the queue's guarantee: {factor} x {guarantee_mb} = {bound_mb} "

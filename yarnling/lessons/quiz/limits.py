@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import random
 
-from rm.scheduler.capacity.limits import present_limit
-from rm.scheduler.model.context import RESPECT
-from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.scene.application import Wanted
@@ -27,7 +24,7 @@ def submit(draw: random.Random) -> QuizQuestion:
     stage = Stage(nodes=1, settings={"yarn.scheduler.minimum-allocation-mb": str(step_mb)}, encode=False)
     stage.submit(2.0, "ann", (Wanted(1, SIZE),), am_size=Resource(wanted_mb, 1))
     stage.run(4)
-    (held_mb,) = (each.resource.memory_mb for each in stage.attempt("ann").live_containers.values() if each.is_am)
+    (held_mb,) = (each.resource.memory_mb for each in stage.held("ann") if each.is_am)
     return QuizQuestion(
         (Text(f"yarn.scheduler.minimum-allocation-mb is {step_mb}. ann's AM requests {wanted_mb} MB."),),
         "How much memory (MB) does the AM's container hold?",
@@ -61,13 +58,11 @@ def headroom(draw: random.Random) -> QuizQuestion:
     stage.submit(2.0, "ann", (Wanted(draw.randint(1, 6), SIZE),), queue="a")
     stage.submit(2.5, "bob", (Wanted(draw.randint(1, 8), SIZE),), queue="b")
     stage.run(SETTLED_S)
-    leaf = stage.leaf("a")
-    user_mb = present_limit(leaf.users, "ann", NO_LABEL, RESPECT).memory_mb
-    ann_mb, bob_mb = (stage.attempt(name).usage.used(NO_LABEL).memory_mb for name in ("ann", "bob"))
-    total_mb = stage.core.context.scheduler.cluster_resource.memory_mb
-    guarantee_mb, maximum_mb = (
-        each.memory_mb for each in (leaf.effective_minimum(NO_LABEL), leaf.effective_maximum(NO_LABEL))
-    )
+    queue = stage.queue("a")
+    user_mb = stage.use("ann").limit.memory_mb
+    ann_mb, bob_mb = (stage.use(name).used.memory_mb for name in ("ann", "bob"))
+    total_mb = stage.view.cluster_resource().memory_mb
+    guarantee_mb, maximum_mb = queue.guaranteed.memory_mb, queue.maximum.memory_mb
     count = len(stage.account.allocate_replies)
     stage.run_until(
         lambda: any(who == am("ann") for _, who, _ in stage.account.allocate_replies[count:]), SETTLED_S + 9
@@ -101,10 +96,9 @@ def user_limit(draw: random.Random) -> QuizQuestion:
     stage = Stage(nodes=nodes, settings=settings, encode=False)
     stage.submit(2.0, "ann", (Wanted(100, SIZE),), queue="a")
     stage.run(SETTLED_S)
-    leaf, used_mb = stage.leaf("a"), stage.attempt("ann").usage.used(NO_LABEL).memory_mb
-    guarantee_mb = leaf.effective_minimum(NO_LABEL).memory_mb
-    limit_mb = present_limit(leaf.users, "ann", NO_LABEL, RESPECT).memory_mb
-    total_mb = stage.core.context.scheduler.cluster_resource.memory_mb
+    ann = stage.use("ann")
+    used_mb, guarantee_mb, limit_mb = ann.used.memory_mb, ann.guaranteed.memory_mb, ann.limit.memory_mb
+    total_mb = stage.view.cluster_resource().memory_mb
     if used_mb == total_mb:
         end = f"The cluster has no more than {total_mb} MB; the limit would have allowed {limit_mb} MB and a container."
     else:
@@ -143,8 +137,7 @@ def queue(draw: random.Random) -> QuizQuestion:
     first: list[str] = []
 
     def is_placed() -> bool:
-        attempts = {name: _attempt(stage, f"new-{name}") for name in names}
-        first[:] = [name for name, attempt in attempts.items() if attempt]
+        first[:] = [name for name in names if stage.held(f"new-{name}")]
         return bool(first)
 
     stage.run_until(is_placed, SETTLED_S + 10)
@@ -181,13 +174,6 @@ def _unequal(draw: random.Random) -> tuple[dict[str, int], list[int]]:
 
 
 def _queue_row(stage: Stage, name: str) -> tuple[str, ...]:
-    leaf = stage.leaf(name)
-    used_mb, guarantee_mb = leaf.usage.used(NO_LABEL).memory_mb, leaf.effective_minimum(NO_LABEL).memory_mb
+    queue = stage.queue(name)
+    used_mb, guarantee_mb = queue.used.memory_mb, queue.guaranteed.memory_mb
     return name, f"{used_mb} MB", f"{guarantee_mb} MB", f"{100 * used_mb / guarantee_mb:.1f} %"
-
-
-def _attempt(stage: Stage, name: str) -> bool:
-    """True if the application of that name has a container."""
-    application_id = stage.applications.get(name)
-    attempt = None if application_id is None else stage.core.context.scheduler.attempt_of(application_id)
-    return attempt is not None and bool(attempt.live_containers)

@@ -22,7 +22,7 @@ def register(draw: random.Random) -> QuizQuestion:
     settings = {"yarn.scheduler.minimum-allocation-mb": str(minimum_mb)}
     stage = Stage(sizes=sizes, settings=settings, encode=False)
     stage.run(3)
-    total_mb = stage.core.context.scheduler.cluster_resource.memory_mb
+    total_mb = stage.view.cluster_resource().memory_mb
     replies = [told for told in stage.account.told if told.is_reply and "register" in told.rpc]
     orders = {told.target.removeprefix("NM "): told.text.split(":")[0] for told in replies}
     names = [f"n{number}" for number in range(1, len(sizes) + 1)]
@@ -48,8 +48,8 @@ def register(draw: random.Random) -> QuizQuestion:
 def heartbeat(draw: random.Random) -> QuizQuestion:
     stage = Stage(nodes=2, encode=False)
     stage.run(draw.uniform(5, 20))
-    node = next(each for each in stage.core.context.nodes.values() if each.node_id.host.endswith("1"))
-    last = node.last_response.response_id
+    node_id = stage.node_id(1)
+    last = stage.view.last_response_id(node_id)
     sent = last - draw.choice((0, 1, 1, 2, 3))
     replies: list[NodeHeartbeatResponse] = []
 
@@ -57,7 +57,7 @@ def heartbeat(draw: random.Random) -> QuizQuestion:
         assert isinstance(reply, NodeHeartbeatResponse)
         replies.append(reply)
 
-    run(stage.cluster.rm.ask(lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(node.node_id, sent))), got)
+    run(stage.cluster.rm.ask(lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(node_id, sent))), got)
     reply = replies[0]
     answer = str(reply.response_id) if reply.action is NodeAction.NORMAL else reply.action.name
     if reply.action is not NodeAction.NORMAL:
@@ -88,8 +88,7 @@ def lost(draw: random.Random) -> QuizQuestion:
     stage.run(killed_ms / 1000 + 0.1)
     heartbeats = [told for told in stage.account.told if told.rpc and told.place == "NM n2"]
     last_ms = heartbeats[-1].at_ms
-    nodes = stage.core.context.inactive_nodes
-    came = stage.run_until(lambda: any(node.state is NodeState.LOST for node in nodes.values()), 120)
+    came = stage.run_until(lambda: stage.view.node_state(stage.node_id(2)) == NodeState.LOST.name, 120)
     assert came, "a silent node expires"
     lost_ms, period_ms = stage.now_ms, expiry_ms // 3
     first = draw.randint(0, CHOICES - 1)

@@ -29,7 +29,7 @@ def placement(draw: random.Random) -> QuizQuestion:
     stage.run(SETTLED_S)
     stage.run_until(lambda: any(who == am("ann") for _, who, _ in stage.account.allocate_replies), SETTLED_S + 10)
     asked_ms = stage.now_ms
-    free = {name: stage.scheduler_node(int(name[1:])).unallocated.memory_mb for name in names}
+    free = {name: stage.node(int(name[1:])).unallocated.memory_mb for name in names}
     last = {name: _last_heartbeat_ms(stage, name) for name in names}
     order = sorted(names, key=lambda name: last[name])
     if max(free.values()) < big_mb:
@@ -70,7 +70,7 @@ def preemption(draw: random.Random) -> QuizQuestion:
     stage.submit(2.0, first, (Wanted(counts[first], SIZE),), queue="a")
     stage.submit(STARTED_S, second, (Wanted(20, SIZE),), queue="a")
     stage.run(SETTLED_S)
-    held = {name: stage.attempt(name).usage.used("").memory_mb for name in (first, second)}
+    held = {name: stage.use(name).used.memory_mb for name in (first, second)}
     stage.submit(SETTLED_S, "bob", (Wanted(2, SIZE),), queue="b")
     stage.run_until(lambda: bool(stage.account.preempted), SETTLED_S + 60)
     container_id = stage.account.preempted[0][1]
@@ -102,8 +102,8 @@ def failure(draw: random.Random) -> QuizQuestion:
     for number in range(kills):
         stage.happening(10 + 8 * number, am("ann"), "the AM is killed", lambda: kill_am(stage))
     stage.run(10 + 8 * (kills + 1))
-    app = stage.core.context.apps[stage.applications["ann"]]
-    made, state = len(app.attempts), app.state.name
+    app = stage.application("ann")
+    made, state = app.attempts, app.state.name
     asked = f"The application was submitted with max-app-attempts {requested}. " if requested else ""
     bound = min(allowed, requested) if requested else allowed
     return QuizQuestion(

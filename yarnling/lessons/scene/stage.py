@@ -10,7 +10,7 @@ Time is in seconds since the start. Nothing is drawn: the same lesson is always 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,24 +19,19 @@ from msgspec.structs import replace
 
 from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from rm.core.events import Event, GetNewApplication, SubmitApplication
-from rm.core.explain.application import explanation
-from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from rm.view import ApplicationSnapshot, ContainerSnapshot, NodeSnapshot, QueueSnapshot, RMView, UseSnapshot
 from wire.protocols.client import ApplicationClientProtocol
 from wire.rpc import Rpc
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, NodeId
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.resource import Resource
 from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
 from yarnling.lessons.scene.application import FOREVER, LENGTHS_S, LessonWork, Wanted
-from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node, node_lifeline
+from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node_lifeline
 from yarnling.run.records import Fault
 from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account, Told
@@ -56,6 +51,7 @@ AM_SIZE = Resource(1024, 1)
 NODE = Resource(8192, 8)
 SCHEDULER = "yarn.scheduler.capacity."
 NODE_PREFIX = nm("n")
+RESERVED = "RESERVED"
 LENGTH_RULES = (
     Rule(FOREVER, Match(command=f"^{FOREVER}$"), (EmulationStage(None),)),
     *(Rule(f"s{each}", Match(command=f"^s{each}$"), (EmulationStage(1000 * each),)) for each in LENGTHS_S),
@@ -155,40 +151,53 @@ class Stage:
         return self.engine.now_ms - START_MS
 
     @property
-    def core(self) -> ResourceManagerCore:
-        return self.cluster.rm.core
+    def view(self) -> RMView:
+        """The state of the ResourceManager."""
+        return RMView(self.cluster.rm.core)
 
-    def scheduler_nodes(self) -> Collection[SchedulerNode]:
-        return self.core.context.scheduler.nodes.values()
+    def nodes(self) -> list[NodeSnapshot]:
+        """The nodes of the scheduler."""
+        found = map(self.view.node, self.view.node_ids())
+        return [each for each in found if each is not None]
 
-    def scheduler_node(self, number: int) -> SchedulerNode:
+    def node(self, number: int) -> NodeSnapshot:
         """Node `number`, from 1."""
-        found = [each for each in self.core.context.scheduler.nodes.values() if node(each.node_id) == f"n{number}"]
-        return found[0]
+        found = self.view.node(self.node_id(number))
+        assert found is not None, f"n{number} is not in use"
+        return found
 
-    def attempt(self, name: str) -> FiCaSchedulerApp:
-        """The scheduler's view of an application that runs."""
-        attempt = self.core.context.scheduler.attempt_of(self.applications[name])
-        assert attempt is not None, f"{name} does not run"
-        return attempt
+    def node_id(self, number: int) -> NodeId:
+        return self.cluster.machine(number).nm.node_id
 
-    def leaf(self, name: str) -> LeafQueue:
-        queue = self.core.context.scheduler.queue(name)
-        assert isinstance(queue, LeafQueue), name
+    def queue(self, name: str) -> QueueSnapshot:
+        queue = self.view.queue(name)
+        assert queue is not None, name
         return queue
 
-    def containers(self, name: str) -> list[RMContainer]:
+    def use(self, name: str) -> UseSnapshot:
+        """The use of an application that runs."""
+        use = self.view.use(self.applications[name])
+        assert use is not None, f"{name} does not run"
+        return use
+
+    def held(self, name: str) -> tuple[ContainerSnapshot, ...]:
+        """The containers and reservations of an application; none before its submission, and after its end."""
+        application_id = self.applications.get(name)
+        return () if application_id is None else self.view.containers_of(application_id) or ()
+
+    def containers(self, name: str) -> list[ContainerSnapshot]:
         """The containers that an application holds, without its AM and without reservations."""
-        return [
-            each
-            for each in self.attempt(name).live_containers.values()
-            if not each.is_am and each.state is not RMContainerState.RESERVED
-        ]
+        return [each for each in self.held(name) if not each.is_am and each.state != RESERVED]
+
+    def application(self, name: str) -> ApplicationSnapshot:
+        found = self.view.application(self.applications[name])
+        assert found is not None, name
+        return found
 
     def verdict(self, name: str) -> str:
         """Why an application waits: the sentence of `yarnling explain`, "" if nothing waits."""
-        found = explanation(self.core.context, self.applications[name], self.engine.now_ms)
-        return _HOST.sub(lambda match: host(match[0]), found.verdicts[0].sentence) if found.verdicts else ""
+        _, sentences = self.view.waits(self.applications[name], self.engine.now_ms)
+        return _HOST.sub(lambda match: host(match[0]), sentences[0]) if sentences else ""
 
     def _submit(self, context: ApplicationSubmissionContext, user: str, wanted: tuple[Wanted, ...]) -> None:
         def named(application_id: ApplicationId) -> None:
