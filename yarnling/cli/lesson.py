@@ -11,10 +11,11 @@ from yarnling.cli.shared.arguments import check_output_file, reading_arguments
 from yarnling.cli.shared.output import print_json, terminal
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.catalogue import LESSONS, find_lesson
-from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
+from yarnling.lessons.drawing import WIDTH, drawn, introduction
 from yarnling.lessons.page import command, predict_line, question_lines
 from yarnling.lessons.scene.lesson import Lesson
 from yarnling.lessons.scene.story import Story, plain_part
+from yarnling.report.space_time_text import styled
 
 
 def show_list(*, as_json: bool) -> None:

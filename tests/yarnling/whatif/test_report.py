@@ -10,10 +10,8 @@ import pytest
 from defusedxml import ElementTree
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
-from yarn.times import duration
 from yarnling.report.inline_svg import drawing, inline_svg
 from yarnling.report.page import PICTURES_EXTRA, html_of
-from yarnling.report.wording import amount, clock, counted, share, short_names
 from yarnling.whatif import report
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings, headline
@@ -184,29 +182,3 @@ def test_findings_are_only_about_what_happened() -> None:
         "Applications waited, all together, 60 min for AM limits of queues.",
         "1 container never got allocated; its wait counts as a lower bound.",
     )
-
-
-def test_short_names_stay_unique() -> None:
-    assert short_names(["root.a.x", "root.b.x", "root.c"]) == {
-        "root.a.x": "root.a.x",
-        "root.b.x": "root.b.x",
-        "root.c": "c",
-    }
-
-
-def test_figures_are_written_short_and_with_their_units() -> None:
-    written = [duration(ms) for ms in (0, 40, 1500, 45_000, 99_000, 150_000, 41 * MINUTE, 100 * MINUTE, 26 * HOUR)]
-    assert written == ["0 s", "40 ms", "1.5 s", "45 s", "99 s", "2.5 min", "41 min", "1.7 h", "26 h"]
-    assert [amount(mb, "memory-mb") for mb in (512, 1536, 400 * 1024, 1536 * 1024)] == [
-        "512 MB",
-        "1.5 GB",
-        "400 GB",
-        "1,536 GB",
-    ]
-    assert (amount(7, "vcores"), share(0.004), share(0.616), clock(90 * MINUTE)) == (
-        "7 vcores",
-        "0.4 %",
-        "62 %",
-        "01:30",
-    )
-    assert (counted(1, "node"), counted(1830, "container")) == ("1 node", "1,830 containers")
