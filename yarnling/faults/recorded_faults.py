@@ -11,7 +11,7 @@ from yarn.ids import ContainerId
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.kinds import FaultScope
 from yarnling.run.names import RM_LIFELINE, node_lifeline
-from yarnling.run.records import Fault
+from yarnling.run.records import RecordedFault
 from yarnling.run.writer import RunWriter
 
 NAME = "faults.jsonl"
@@ -27,12 +27,12 @@ def write_faults(directory: Path, history: History, ms_of: Callable[[float], int
             writer.record(fault)
 
 
-def faults_of(history: History, ms_of: Callable[[float], int]) -> Iterator[Fault]:
+def faults_of(history: History, ms_of: Callable[[float], int]) -> Iterator[RecordedFault]:
     """The faults that were injected. `ms_of`: the run's clock for a time of the history."""
     for one in history.injected:
         if not one.skipped and not one.problem:
             until_ms = None if one.recovered_s is None else ms_of(one.recovered_s)
-            yield Fault(one.injection.kind.name, ms_of(one.start_s), until_ms, _hosts(one), one.target)
+            yield RecordedFault(one.injection.kind.name, ms_of(one.start_s), until_ms, _hosts(one), one.target)
 
 
 def _hosts(one: InjectedFault) -> tuple[str, ...]:

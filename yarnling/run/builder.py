@@ -16,9 +16,9 @@ from yarnling.run.names import RM_LIFELINE
 from yarnling.run.records import (
     Call,
     Decision,
-    Fault,
     Lifeline,
     Outcome,
+    RecordedFault,
     RecordedRun,
     Role,
     Sample,
@@ -44,7 +44,7 @@ class RunBuilder:
     calls: list[Call] = field(default_factory=list)
     changes: list[StateChange] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[RecordedFault] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     nodes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

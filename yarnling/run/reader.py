@@ -13,7 +13,7 @@ from wire.event_log import FORMAT
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.run.builder import RunBuilder
 from yarnling.run.event_logs import EventLogs
-from yarnling.run.records import Call, Decision, Fault, RecordedRun, Sample, StateChange
+from yarnling.run.records import Call, Decision, RecordedFault, RecordedRun, Sample, StateChange
 from yarnling.run.writer import EVENTS
 
 FILE_BYTES_MAX = 1 << 30
@@ -112,7 +112,7 @@ def _take(builder: RunBuilder, line: Any) -> None:
         case "sample":
             builder.samples.append(msgspec.convert(value, Sample))
         case "fault":
-            builder.faults.append(msgspec.convert(value, Fault))
+            builder.faults.append(msgspec.convert(value, RecordedFault))
         case "ended":
             builder.ended_ms = int(value)
         case "dropped":

@@ -123,7 +123,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
-class Fault(Struct, frozen=True, omit_defaults=True):
+class RecordedFault(Struct, frozen=True, omit_defaults=True):
     """An injected fault, on the lifelines `hosts`. `until_ms`: None if it has no end."""
 
     kind: str
@@ -164,7 +164,7 @@ class RecordedRun(Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     changes: tuple[StateChange, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[RecordedFault, ...] = ()
     samples: tuple[Sample, ...] = ()
     nodes: dict[str, str] = {}
     notes: tuple[str, ...] = ()

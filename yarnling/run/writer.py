@@ -17,15 +17,15 @@ from typing import Any, TypeAlias
 from msgspec import to_builtins
 
 from wire.event_log import FORMAT
-from yarnling.run.records import Call, Decision, Fault, Sample, StateChange
+from yarnling.run.records import Call, Decision, RecordedFault, Sample, StateChange
 
-Record: TypeAlias = Call | StateChange | Decision | Sample | Fault
+Record: TypeAlias = Call | StateChange | Decision | Sample | RecordedFault
 KEYS: dict[type[Any], str] = {
     Call: "call",
     StateChange: "change",
     Decision: "decision",
     Sample: "sample",
-    Fault: "fault",
+    RecordedFault: "fault",
 }
 """{class of a record: its key in a line}."""
 EVENTS = "events"

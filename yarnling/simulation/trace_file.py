@@ -17,7 +17,7 @@ from yarnling.faults.history import History
 from yarnling.faults.recorded_faults import faults_of
 from yarnling.run.decisions import Decisions
 from yarnling.run.names import RM_LIFELINE, node_lifeline
-from yarnling.run.records import Call, Fault
+from yarnling.run.records import Call, RecordedFault
 from yarnling.run.trace import Trace
 from yarnling.run.writer import RunWriter
 from yarnling.simulation.call_observer import CallObserver
@@ -76,7 +76,7 @@ class RunTrace(CallObserver):
             self.fault(fault)
         self._writer.ended(self._now_ms)
 
-    def fault(self, fault: Fault) -> None:
+    def fault(self, fault: RecordedFault) -> None:
         """Write a fault."""
         self._writer.record(fault)
 

@@ -32,7 +32,7 @@ from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
 from yarnling.lessons.scene.application import FOREVER, LENGTHS_S, LessonWork, Wanted
 from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node_lifeline
-from yarnling.run.records import Fault
+from yarnling.run.records import RecordedFault
 from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account, Told
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
@@ -133,7 +133,7 @@ class Stage:
         def happen() -> None:
             self.account.told.append(Told(self.now_ms, place, text, is_happening=True))
             if self._run_trace is not None:
-                self._run_trace.fault(Fault(text, self.engine.now_ms, self.engine.now_ms, _lifelines(place)))
+                self._run_trace.fault(RecordedFault(text, self.engine.now_ms, self.engine.now_ms, _lifelines(place)))
             action()
 
         self.at(seconds, happen)
