@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from yarnling.cluster.own_packages import PackageShadowedError, check_packages
-
 if TYPE_CHECKING:
     from yarnling.cluster.blocking import AwaitedCluster, BlockingCluster
     from yarnling.testing.clusters import Clusters, Pool
@@ -75,10 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Report all faults in markers before any test runs."""
     marked = [item for item in items if item.get_closest_marker(MARKER)]
-    try:
-        faults = [fault for item in marked for fault in _faults_of(item)]
-    except PackageShadowedError as error:
-        raise pytest.UsageError(str(error)) from error
+    faults = [fault for item in marked for fault in _faults_of(item)]
     if faults:
         raise pytest.UsageError(*faults)
 
@@ -137,7 +132,7 @@ def yarn_cluster_factory(
     request: pytest.FixtureRequest,
 ) -> Callable[..., AbstractContextManager[BlockingCluster]]:
     """For fixtures of any scope: `with yarn_cluster_factory(nodes=2) as cluster`; arguments as for the marker."""
-    check_packages()
+    _check_packages()
     from yarnling.testing.spec import ClusterRequest, spec_of
 
     def start(**arguments: object) -> AbstractContextManager[BlockingCluster]:
@@ -171,8 +166,18 @@ def _clusters_of(config: pytest.Config) -> Clusters:
     return config.stash[_CLUSTERS]
 
 
+def _check_packages() -> None:
+    """Raise UsageError if a package of the tested project has the name of one of ours."""
+    from yarnling.cluster.own_packages import PackageShadowedError, check_packages
+
+    try:
+        check_packages()
+    except PackageShadowedError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
 def _spec_of(item: pytest.Item) -> ClusterSpec:
-    check_packages()
+    _check_packages()
     from yarnling.testing.spec import ClusterRequest, spec_of
 
     markers = list(item.iter_markers(MARKER))
@@ -181,7 +186,7 @@ def _spec_of(item: pytest.Item) -> ClusterSpec:
 
 
 def _faults_of(item: pytest.Item) -> list[str]:
-    check_packages()
+    _check_packages()
     from yarn.errors import YarnException
 
     try:
