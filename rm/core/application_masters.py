@@ -135,7 +135,7 @@ class ApplicationMasterService:
         return True
 
     def finish(self, event: FinishApplicationMaster) -> FinishApplicationMasterResponse:
-        """Unregister the AM. The reply is False until the outcome is stored; then the AM calls again."""
+        """Unregister the AM. Replies False until the outcome is stored; the AM repeats the call until True."""
         attempt_id = event.attempt_id
         app, _ = self._known(attempt_id)
         if app.state in STORED_APP_STATES:

@@ -45,7 +45,7 @@ class ClientRMService:
         )
 
     def kill(self, event: KillApplication) -> KillApplicationResponse:
-        """Kill an application. The reply is False until the end is stored; then the client calls again."""
+        """Kill an application. Replies False until its final state is stored; clients repeat the call until True."""
         app = self._context.apps.get(event.application_id)
         if app is None:
             raise ApplicationNotFoundException(f"Trying to kill an absent application {event.application_id}")

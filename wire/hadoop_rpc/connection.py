@@ -261,5 +261,5 @@ class _HadoopCall:
 
 
 def java_class_of(error: YarnException) -> str:
-    """The class that a Java client rebuilds; an error of ours that Hadoop does not have is an IOException."""
+    """The Java exception to send. Errors without a counterpart in Hadoop become IOException."""
     return IO_EXCEPTION if isinstance(error, RemoteError) else error.java_class

@@ -45,7 +45,7 @@ class TaskWatch(Protocol):
     """Learns what the application requests and gets."""
 
     def requested(self, group: int, count: int) -> None:
-        """So many more containers of the group are requested."""
+        """Note that the AM requested `count` more containers of the group."""
 
     def allocated(self, group: int, container: Container) -> None:
         """A container of the group was allocated and starts now."""

@@ -122,7 +122,7 @@ class SimulatedSpool:
         return True
 
     def await_task(self, worker: Worker) -> None:
-        """Have the worker look again when there are tasks."""
+        """Wake this worker when tasks arrive."""
         self._idle[worker] = None
 
     def _requeue(self, tasks: Sequence[int]) -> None:

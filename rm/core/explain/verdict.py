@@ -105,7 +105,7 @@ class Finding(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """Why the request of a key waits. `nodes` {node: what fails there}: the nodes that could serve it.
 
-    `overtaking`: what others were given since the request, if it lacks only free capacity.
+    `overtaking`: the containers that others got since the request, if it lacks only free capacity.
     """
 
     key: SchedulerKey

@@ -80,7 +80,9 @@ def _assign_in_parent(
 def _assign_to_children(
     parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
 ) -> Assignment:
-    """Offer the node to each child in turn; headroom is kept for a child that failed on its limit."""
+    """Offer the node to each child in turn. What a child cannot use because of its limit is kept back from the
+    children after it (Hadoop's blocked headroom).
+    """
     result = SkippedType.NONE
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
