@@ -1,48 +1,22 @@
-"""Timelines from synthetic events: which call is lost, what is a heartbeat without news, and what the page contains."""
+"""Timelines from synthetic events: what the page and the picture contain, and which part of a run is selected."""
 
 from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import pytest
 from defusedxml import ElementTree
 
-from wire.event_log import FORMAT
+from tests.yarnling.run.lines import HEADER, answered
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.report.space_time_data import embedded, page_data
 from yarnling.report.space_time_page import html_of
 from yarnling.report.space_time_svg import EVENTS_MAX, svg_of
 from yarnling.run.builder import RunBuilder
-from yarnling.run.reader import read_lines, read_run, run_of
-from yarnling.run.records import Call, Decision, Outcome, RecordedRun, Role, What
-from yarnling.run.watched import watched
-from yarnling.run.writer import RunWriter
+from yarnling.run.reader import run_of
+from yarnling.run.records import Call, Decision, RecordedRun, Role, What
 from yarnling.timeline.selection import Selection
-
-HEADER = {"run": FORMAT, "title": "synthetic"}
-APP = "application_1700000000000_0001"
-QUIET_REQUEST = {"node_id": "n1:1", "response_id": 1, "containers": []}
-QUIET_REPLY = {"response_id": 2, "action": "NORMAL", "containers_to_clean_up": []}
-
-
-def steps(number: int, *happened: tuple[str, int], rpc: str = "nodeHeartbeat", **fields: Any) -> list[dict[str, Any]]:
-    """The line of one call of nm-1 to the ResourceManager; `happened`: (what, when) after it was called at 0."""
-    times, request = dict(happened), fields.pop("request", QUIET_REQUEST)
-    call = {"source": "nm-1", "target": "rm", "rpc": rpc, "sent_ms": happened[0][1] - 1 if happened else 0}
-    call |= {"request": request, "number": number, "is_sent": "sent" in times, "arrivals": int("arrived" in times)}
-    call |= {f"{what}_ms": times[what] for what in ("arrived", "replied", "over") if what in times}
-    return [{"call": call | (fields or {"reply": QUIET_REPLY}) if "over" in times else call}]
-
-
-def answered(number: int, at_ms: int, **fields: Any) -> list[dict[str, Any]]:
-    times = (("sent", at_ms), ("arrived", at_ms + 1), ("replied", at_ms + 1), ("over", at_ms + 2))
-    return steps(number, *times, **fields)
-
-
-LOST = {"error": "SocketTimeoutException: no reply in time"}
 
 
 class WellFormed(HTMLParser):
@@ -77,102 +51,6 @@ def parsed(page: str) -> WellFormed:
     parser.close()
     assert not parser.open
     return parser
-
-
-@pytest.mark.parametrize(
-    ("happened", "fields", "outcome"),
-    [
-        ((("sent", 1), ("arrived", 2), ("replied", 2), ("over", 3)), {}, Outcome.ANSWERED),
-        ((("sent", 1), ("over", 3)), LOST, Outcome.REQUEST_LOST),
-        (
-            (("sent", 1), ("arrived", 2), ("over", 3)),
-            LOST,
-            Outcome.UNANSWERED,
-        ),
-        (
-            (("sent", 1), ("arrived", 2), ("replied", 2), ("over", 9)),
-            LOST,
-            Outcome.REPLY_LOST,
-        ),
-        ((("sent", 1), ("arrived", 2), ("replied", 2)), {}, Outcome.REPLY_LOST),
-        (
-            (("over", 3),),
-            LOST,
-            Outcome.UNREACHABLE,
-        ),
-        (
-            (("sent", 1), ("arrived", 2), ("replied", 2), ("over", 3)),
-            {"error": "YarnException: no", "is_refused": True},
-            Outcome.REFUSED,
-        ),
-    ],
-)
-def test_how_a_call_ended(happened: tuple[tuple[str, int], ...], fields: dict[str, Any], outcome: Outcome) -> None:
-    timeline = run_of([HEADER, *steps(1, *happened, **fields), {"ended": 60_000}])
-    assert [one.outcome for one in timeline.calls] == [outcome]
-
-
-def test_a_call_without_an_answer_at_the_end_of_the_run_is_under_way() -> None:
-    timeline = run_of([HEADER, *steps(1, ("sent", 1), ("arrived", 2)), {"ended": 100}])
-    assert timeline.calls[0].outcome is Outcome.UNDER_WAY
-
-
-def test_only_the_second_heartbeat_of_the_same_content_is_without_news() -> None:
-    lines = [line for number in range(3) for line in answered(number, 1000 * number)]
-    order = {**QUIET_REPLY, "containers_to_clean_up": ["container_1700000000000_0001_01_000002"]}
-    timeline = run_of([HEADER, *lines, *answered(9, 5000, reply=order)])
-    assert [one.is_quiet for one in timeline.calls] == [False, True, True, False]
-
-
-def test_a_heartbeat_that_led_to_an_allocation_has_news() -> None:
-    lines = [line for number in range(3) for line in answered(number, 1000 * number, request=QUIET_REQUEST)]
-    registration = answered(7, -10, rpc="registerNodeManager", request={"node_id": "n1:1"}, reply={"action": "NORMAL"})
-    decision = {"at_ms": 2001, "what": "allocated", "application": APP, "node": "n1:1", "container": "c"}
-    timeline = run_of([HEADER, *registration, *lines, {"decision": decision}])
-    assert [one.is_quiet for one in timeline.calls] == [False, False, True, False]
-    assert timeline.decisions[0].node == "nm-1"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        {"call": {"source": "nm-1"}},
-        {"eaten": {}},
-        [1],
-        7,
-        {"decision": {"what": "sold"}},
-        {},
-    ],
-)
-def test_a_line_that_is_not_of_a_trace_is_refused_with_its_number(line: Any) -> None:
-    called = steps(1)
-    with pytest.raises(InvalidArgumentException, match="line 3"):
-        run_of([HEADER, *called, line])
-
-
-def test_recordings_of_watch_show_calls_errors_and_changes() -> None:
-    def call(**fields: Any) -> dict[str, Any]:
-        usual = {"at_ms": 100, "ms": 4.0, "from": "127.0.0.2:4000", "to": "ResourceManager", "rpc": "nodeHeartbeat"}
-        return {**usual, "request": QUIET_REQUEST, "reply": QUIET_REPLY, "error": None, **fields}
-
-    attempt = "appattempt_1700000000000_0001_000001"
-    refusal = {"reply": None, "error": {"exception": "org.x.InvalidToken", "message": "expired"}}
-    change = {"at_ms": 99, "of": "ResourceManager", "kind": "RMApp", "subject": APP, "event": "START"}
-    lines: list[str] = []
-    writer = RunWriter(lines.append, "watched")
-    writer.record(watched(call()))
-    writer.record(watched(call(**{"from": attempt, "rpc": "allocate"}, **refusal)))
-    writer.record(watched({**change, "source": "NEW", "target": "NEW_SAVING"}))
-    timeline = run_of([*map(json.loads, lines), {"dropped": 3}])
-    assert [(one.role, one.title) for one in timeline.lifelines] == [
-        (Role.AM, "AM 0001"),
-        (Role.RM, "RM"),
-        (Role.NM, "127.0.0.2:4000"),
-    ]
-    assert [one.outcome for one in timeline.calls] == [Outcome.ANSWERED, Outcome.REFUSED]
-    assert timeline.calls[1].error == "InvalidToken: expired"
-    assert timeline.changes[0].application == APP
-    assert "3 calls were dropped" in timeline.notes[0]
 
 
 # Pages and pictures
@@ -250,24 +128,3 @@ def test_a_selection_keeps_its_part() -> None:
         Selection(hosts=("nm-7",)).of(timeline)
     with pytest.raises(InvalidArgumentException, match="no application is called '0009'"):
         Selection(application="0009").of(timeline)
-
-
-# Files
-
-
-def test_a_file_that_is_not_a_run_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text('{"hello": 1}\n')
-    with pytest.raises(YarnException, match="is not an event log, a trace"):
-        read_run(file)
-    file.write_text("no JSON\n")
-    with pytest.raises(YarnException, match=r"run\.jsonl:1: is not JSON"):
-        read_run(file)
-    with pytest.raises(YarnException, match="No such file"):
-        read_run(tmp_path / "none")
-
-
-def test_an_incomplete_last_line_is_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text('{"a": 1}\n{"a": ')
-    assert list(read_lines(file)) == [{"a": 1}]
