@@ -134,7 +134,7 @@ APPLICATION_MASTER_BUGS = (
     bug(
         "gang-goes-on-without-a-member",
         "When a member of a gang is lost, the others run on, and the next try starts beside them.",
-        skip_all(Gang._release_all, "_held", when="self.phase is Phase.RUNNING"),
+        skip_all(Gang._release_all, "_held", when="self.phase is GangPhase.RUNNING"),
         plans=("gang-under-kills",),
     ),
 )
