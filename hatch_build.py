@@ -32,7 +32,9 @@ COMPILED = (
 """Not compiled: rm/scheduler/config, which runs once, and rm/scheduler/invariants, which checks in tests."""
 
 OPT_LEVEL = "1"
-NATIVE_BASES = ("builtins.object", "abc.ABC", "rm.scheduler.", "yarn.resource_calculator.")
+NATIVE = ("rm.scheduler.", "yarn.resource_calculator.")
+"""The beginnings of the names of classes that become native."""
+NATIVE_BASES = ("builtins.object", "abc.ABC", *NATIVE)
 CLASS_ATTRIBUTES = ("serializable", "allow_interpreted_subclasses")
 
 
@@ -112,7 +114,7 @@ class _ParallelBuild(build_ext):
 
 
 class CopyableClasses(Plugin):
-    """Adds `@mypyc_attr(serializable=True, allow_interpreted_subclasses=True)` to each class of the scheduler.
+    """Adds `@mypyc_attr(serializable=True, allow_interpreted_subclasses=True)` to each class that becomes native.
 
     A compiled class can be copied only with the first. Without the second, mypyc skips `__init__` when interpreted
     code calls such a class (mypyc's issue 1172). The sources do not have the decorator, because mypy_extensions would
@@ -120,7 +122,7 @@ class CopyableClasses(Plugin):
     """
 
     def get_customize_class_mro_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
-        return _mark_copyable if fullname.startswith("rm.scheduler.") else None
+        return _mark_copyable if fullname.startswith(NATIVE) else None
 
 
 def _mark_copyable(context: ClassDefContext) -> None:
