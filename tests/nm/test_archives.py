@@ -169,6 +169,7 @@ def test_a_link_in_a_zip_is_a_file_with_the_name_of_its_target(tmp_path: Path) -
         unpacked(make_zip([("l", b"/etc"), ("l/passwd", b"evil")], {"l": LINK}), "x.zip", tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_an_environment_as_large_as_airflows_fits(tmp_path: Path) -> None:
     content = make_tar([(f"lib/{number % 500}/{number}", b"") for number in range(20_264)])
     assert len(list(unpacked(content, "x.tar", tmp_path).rglob("*"))) == 20_264 + 501

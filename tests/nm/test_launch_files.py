@@ -199,6 +199,7 @@ def test_a_link_in_a_tree_is_deleted_and_not_what_it_leads_to(launches: Launches
     assert launches.outside_is_untouched()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [TREE_DEPTH_MAX - 1, TREE_DEPTH_MAX, 1200])
 def test_a_tree_deeper_than_python_recurses_is_deleted(launches: Launches, depth: int) -> None:
     """A container can make such a tree in a moment. It used to end the deletion task, and the node with it."""

@@ -17,7 +17,7 @@ from yarn.ids import ApplicationId, NodeId
 from yarn.protocols.inspection import VerdictReport
 from yarn.resource import Resource
 
-FEW = 30
+FEW, MORE = 10, 30
 """The number of states in every run."""
 
 NOT_BY_ITSELF = frozenset(
@@ -120,7 +120,12 @@ def works(seed: int, app: ApplicationId, verdict: VerdictReport, change: str) ->
 
 
 @pytest.mark.parametrize(
-    "state", [*range(FEW), *(pytest.param(state, marks=pytest.mark.soak) for state in range(FEW, 200))]
+    "state",
+    [
+        *range(FEW),
+        *(pytest.param(state, marks=pytest.mark.slow) for state in range(FEW, MORE)),
+        *(pytest.param(state, marks=pytest.mark.soak) for state in range(MORE, 200)),
+    ],
 )
 def test_changes_work_and_verdicts_hold(state: int) -> None:
     rm, apps = random_rm(state)

@@ -79,7 +79,12 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @pytest.mark.parametrize(
-    ("key", "rpc"), [pytest.param(key, rpc, id=rpc.method) for key, protocol in PROTOCOLS for rpc in protocol.rpcs]
+    ("key", "rpc"),
+    [
+        pytest.param(key, rpc, id=rpc.method, marks=pytest.mark.slow if rpc.bulky else ())
+        for key, protocol in PROTOCOLS
+        for rpc in protocol.rpcs
+    ],
 )
 async def test_no_message_breaks_the_rm(
     cluster: Cluster, key: str, rpc: Rpc[Any, Any], caplog: pytest.LogCaptureFixture

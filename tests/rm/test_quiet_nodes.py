@@ -94,8 +94,10 @@ def with_idle_rounds(steps: list[Json]) -> Iterator[Json]:
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
-        *((FEATURES, seed) for seed in range(5)),
-        *((PREEMPTION, seed) for seed in range(2)),
+        (FEATURES, 0),
+        (PREEMPTION, 0),
+        *(pytest.param(FEATURES, seed, marks=pytest.mark.slow) for seed in range(1, 5)),
+        pytest.param(PREEMPTION, 1, marks=pytest.mark.slow),
         *(pytest.param(FEATURES, seed, marks=pytest.mark.soak) for seed in range(5, 40)),
         *(pytest.param(PREEMPTION, seed, marks=pytest.mark.soak) for seed in range(2, 20)),
     ],

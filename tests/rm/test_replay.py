@@ -64,6 +64,7 @@ def test_a_replayed_log_has_the_same_effects() -> None:
     assert len(log) > 40
 
 
+@pytest.mark.slow
 def test_no_order_depends_on_hashes() -> None:
     """Two interpreters whose strings hash differently have the same effects."""
     code = "from tests.rm.test_replay import session; print(*(effects for _, _, effects in session().log), sep='\\n')"

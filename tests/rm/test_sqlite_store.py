@@ -194,6 +194,7 @@ def no_file_longer_than(bytes_max: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 def test_a_write_that_fails_at_any_length_of_the_files_is_undone_and_works_later(path: Path) -> None:
     """Also where undoing it fails at first, because the journal cannot be written either."""
     store, written, failed = opened(path), [], 0
@@ -235,6 +236,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
 """
 
 
+@pytest.mark.slow
 def test_durable_transactions_survive_kill_9_as_a_whole(path: Path, seed: int) -> None:
     """The writer prints a number once it is written: all printed applications are there, and the others in pairs."""
     draw, next_number = random.Random(seed), 1

@@ -92,6 +92,7 @@ def groups_loaded(directory: Path, files: Files) -> int:
     return groups
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_system_call_loses_no_acknowledged_group(tmp_path: Path, seed: int) -> None:
     written, read = tmp_path / "written", tmp_path / "read"
     written.mkdir()

@@ -37,6 +37,7 @@ def spoken(modules: set[str]) -> set[str]:
     return {name for name in PROTOCOLS if f"wire.protocols.{name}" in modules}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["distributed_shell", "elastic", "gang"])
 def test_an_am_imports_its_two_protocols_and_nothing_heavy(program: str) -> None:
     modules = imported(f"am.programs.{program}.application_master")

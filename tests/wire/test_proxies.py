@@ -128,6 +128,7 @@ async def _soon(event: asyncio.Event) -> None:
         await event.wait()
 
 
+@pytest.mark.slow
 async def test_messages_are_bounded_on_both_sides() -> None:
     huge = AllocateRequest(0, blacklist_additions=("x" * 1_000_000,) * 70)
     async with (
@@ -156,6 +157,7 @@ async def test_more_than_four_megabytes_arrive() -> None:
     assert recorder.calls[0][2] == request
 
 
+@pytest.mark.slow
 async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
     """gRPC's defaults cancel some of them."""
     recorder = Recorder({"node_heartbeat": NodeHeartbeatResponse(1, NodeAction.NORMAL)})

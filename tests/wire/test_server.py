@@ -323,6 +323,7 @@ print("forked")
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_imported_everything_can_fork() -> None:
     """The fork server's condition: nothing of gRPC exists before the fork."""
     root = Path(__file__).parents[2]

@@ -55,6 +55,7 @@ async def test_a_reduce_gets_its_partition_of_every_map(node: MapNode) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_the_output_of_a_task_of_tez_is_sent(node: MapNode) -> None:
     """Its names have the numbers of the DAG, the vertex and the output, and of a spill if the shuffle is pipelined."""
     for attempt in (

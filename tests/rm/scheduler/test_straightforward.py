@@ -80,7 +80,8 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
-        *(pytest.param(FEATURES, seed, marks=pytest.mark.unmeasured) for seed in range(6)),
+        pytest.param(FEATURES, 0, marks=pytest.mark.unmeasured),
+        *(pytest.param(FEATURES, seed, marks=(pytest.mark.unmeasured, pytest.mark.slow)) for seed in range(1, 6)),
         *(pytest.param(FEATURES, seed, marks=(pytest.mark.unmeasured, pytest.mark.soak)) for seed in range(6, 30)),
         *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in (2, 3)),
     ],

@@ -27,6 +27,7 @@ def test_a_file_of_one_token_has_the_length_that_hadoop_writes() -> None:
     assert data[:7] == b"HDTS\x00\x01\x00"
 
 
+@pytest.mark.slow
 @given(st.dictionaries(texts, tokens, max_size=3), st.dictionaries(texts, st.binary(max_size=300), max_size=3))
 def test_credentials_are_read_as_written(tokens_by_alias: dict[str, Token], secrets: dict[str, bytes]) -> None:
     credentials = Credentials(tokens_by_alias, secrets)

@@ -28,6 +28,7 @@ def data_of(page: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 @each_lesson
 def test_the_page_has_the_words_the_question_and_the_diagram(lesson: Lesson, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
@@ -56,6 +57,7 @@ def test_attempts_have_lifelines_of_their_own() -> None:
     assert titles == ["client", "AM ann", "AM ann, attempt 2", "RM", "NM n1", "NM n2"]
 
 
+@pytest.mark.slow
 @each_lesson
 def test_drawing_does_not_change_the_run(lesson: Lesson) -> None:
     value = lesson.option.default

@@ -24,6 +24,7 @@ def test_the_lessons_are_numbered() -> None:
     assert [lesson.number for lesson in LESSONS] == list(range(1, 10))
 
 
+@pytest.mark.slow
 @each_lesson
 def test_the_page_is_what_the_lesson_prints(lesson: Lesson) -> None:
     """Repair: scripts/lessons."""
@@ -35,17 +36,20 @@ def test_the_index_is_current_and_names_every_page() -> None:
     assert all(file_name(lesson) in index() for lesson in LESSONS)
 
 
+@pytest.mark.slow
 @each_lesson
 def test_a_lesson_is_the_same_in_every_run(lesson: Lesson) -> None:
     assert lesson.play(lesson.option.default) == lesson.play(lesson.option.default)
 
 
+@pytest.mark.slow
 @each_lesson
 def test_the_number_changes_the_answer(lesson: Lesson) -> None:
     answers = {lesson.play(value).question.answer for value in lesson.option.values}
     assert len(answers) > 1
 
 
+@pytest.mark.slow
 @each_lesson
 def test_the_bounds_of_the_number_can_be_run(lesson: Lesson) -> None:
     for value in (lesson.option.minimum, lesson.option.maximum):

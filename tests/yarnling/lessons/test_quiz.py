@@ -145,6 +145,7 @@ def test_the_answer_follows_in_fifty_states(topic: Topic) -> None:
         _check(topic, seed)
 
 
+@pytest.mark.slow
 @each_topic
 def test_a_seed_is_always_the_same_question_and_others_differ(topic: Topic) -> None:
     assert topic.question(1) == topic.question(1)

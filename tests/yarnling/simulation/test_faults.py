@@ -219,6 +219,7 @@ expect: {heal: 20, drain: 20}
 """
 
 
+@pytest.mark.slow
 def test_a_start_that_a_wrong_clock_refused_may_be_sent_again() -> None:
     """The refusal reaches the AM launcher after the clock is right again: what is sent again is a first start."""
     plan = parse_plan(REFUSED_BY_A_WRONG_CLOCK, "refused", "refused")
@@ -245,6 +246,7 @@ expect: {heal: 20, drain: 20}
 """
 
 
+@pytest.mark.slow
 def test_a_node_that_has_lost_its_disk_may_start_a_container_whose_start_was_answered_late() -> None:
     """The reply is held back until the node has a NodeManager that knows nothing of the start."""
     plan = parse_plan(STARTED_BEFORE_ITS_DISK_WAS_LOST, "late", "late")
@@ -330,6 +332,7 @@ expect: {heal: 20, drain: 20}
 """
 
 
+@pytest.mark.slow
 def test_the_next_resourcemanager_recovers_a_container_that_its_lost_node_started_late() -> None:
     """Partitions hold back the call to start it and then the order to end it, until the ResourceManager is killed."""
     plan = parse_plan(STARTED_WHILE_ITS_NODE_WAS_LOST, "late", "late")
@@ -370,6 +373,7 @@ lasts: 14
 """
 
 
+@pytest.mark.slow
 def test_nodes_that_were_recommissioned_while_unhealthy_get_no_containers() -> None:
     """The ResourceManager was paused: it decommissions and recommissions both nodes before their next heartbeats."""
     plan = parse_plan(RECOMMISSIONED_WHILE_UNHEALTHY, "recommissioned", "recommissioned")

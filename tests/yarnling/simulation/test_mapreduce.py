@@ -30,6 +30,7 @@ def run(seed: int) -> SimulatedRun:
     return simulate(parse_plan(PLAN, "words", "words"), seed, Options(encode=False))
 
 
+@pytest.mark.slow
 def test_a_job_whose_machines_fail_is_right_in_the_end() -> None:
     for seed in (1, 2, 3):
         one = run(seed)

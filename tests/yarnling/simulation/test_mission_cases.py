@@ -190,6 +190,7 @@ expect: {nodes_lost: 1, lost_within: 4.1}
     assert run_of(text).judgement.reasons == ()
 
 
+@pytest.mark.slow
 @pytest.mark.case("I3")
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_a_killed_am_has_a_second_attempt_and_keeps_its_containers_if_it_wants(is_kept: bool) -> None:

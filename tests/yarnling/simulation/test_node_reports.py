@@ -26,6 +26,7 @@ def test_an_end_that_a_node_does_not_report_is_a_violation(bug: str, plan: str, 
     assert any(violation in crash for crash in run.history.crashed), run.history.crashed
 
 
+@pytest.mark.slow
 def test_a_restarted_node_manager_may_have_forgotten_its_containers() -> None:
     run = simulate(find_plan("flap"), 1, FAST)
     assert run.judgement.reasons == ()

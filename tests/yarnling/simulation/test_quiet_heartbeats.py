@@ -77,6 +77,7 @@ def test_the_same_is_decided_in_more_workloads(workload: int) -> None:
     assert not compare(workload)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_the_same_is_decided_with_asynchronous_scheduling(workload: int) -> None:
     differences, quiet = compare(workload, ASYNCHRONOUS)
@@ -92,11 +93,13 @@ def test_the_same_is_decided_with_asynchronous_scheduling_in_more_workloads(work
     assert not compare(workload, ASYNCHRONOUS)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", [14, 16, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(17, 60))])
 def test_the_same_is_decided_if_reservations_are_moved(workload: int) -> None:
     assert not compare(workload, MOVED_RESERVATIONS)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "workload", [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 100))]
 )
@@ -104,6 +107,7 @@ def test_the_same_is_decided_with_any_features(workload: int) -> None:
     assert not compare(workload, random_features(workload))[0]
 
 
+@pytest.mark.slow
 def test_all_heartbeats_are_sent_if_walks_skip_nodes_between_two_of_them() -> None:
     differences, quiet = compare(2, SHORT_SILENCE)
     assert not differences
@@ -200,6 +204,7 @@ WRONG_RULES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("wrong", "workload"), WRONG_RULES)
 def test_a_wrong_rule_is_noticed(
@@ -252,6 +257,7 @@ WRONG_RULES_OF_WALKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("wrong", "workload", "settings"), WRONG_RULES_OF_WALKS)
 def test_a_wrong_rule_is_noticed_with_asynchronous_scheduling(
@@ -324,6 +330,7 @@ def test_nodes_that_sent_no_heartbeats_do_not_expire() -> None:
     assert len(cluster.rm.core.context.nodes) == IDLE_NODES
 
 
+@pytest.mark.slow
 def test_a_node_that_is_killed_expires_as_if_it_had_sent_all() -> None:
     lost: list[int] = []
     for all_heartbeats in (True, False):

@@ -77,6 +77,7 @@ def decisions(lines: Iterable[str]) -> Sequence[str]:
     return found
 
 
+@pytest.mark.slow
 def test_decisions_are_the_same_with_and_without_bytes() -> None:
     run, lines = traced(5)
     without_bytes: list[str] = []
@@ -95,6 +96,7 @@ def test_the_same_seed_is_the_same_run_and_another_seed_another_one() -> None:
     assert other.trace != first.trace
 
 
+@pytest.mark.slow
 def test_asynchronous_scheduling_passes_and_repeats() -> None:
     plan = parse_plan(SMALL + ASYNCHRONOUS, "small", "small")
     first, again = (simulate(plan, 2, Options(traced=True)) for _ in range(2))
@@ -102,6 +104,7 @@ def test_asynchronous_scheduling_passes_and_repeats() -> None:
     assert (first.trace, first.events) == (again.trace, again.events)
 
 
+@pytest.mark.slow
 def test_the_hash_does_not_depend_on_pythons_hashes() -> None:
     """In processes of their own, with different seeds of Python's string hashes, and files in different directories."""
     command = [sys.executable, "-m", "yarnling", "simulate", "kill-rm", "--seed", "3", "--hash"]
@@ -176,7 +179,9 @@ def test_a_gang_starts_again_whole_when_it_loses_a_node(fault: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
+@pytest.mark.parametrize(
+    "name", ["kill-node", *(pytest.param(it, marks=pytest.mark.slow) for it in ("full-store", "storm"))]
+)
 def test_a_ready_made_plan_passes(name: str) -> None:
     run = simulate(find_plan(name), 1)
     assert run.judgement.reasons == ()
@@ -197,6 +202,7 @@ def test_random_plans_pass() -> None:
         assert simulate(random_plan(seed), seed, Options(encode=False)).judgement.reasons == (), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "conditions", [Conditions(breaks=0.02), Conditions(duplicates=0.05), Conditions(jitter_ms=40)], ids=str
 )
@@ -217,6 +223,7 @@ def reasons_with(plan: Plan, seeds: range, options: Options) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 def test_an_answer_before_its_change_is_durable_loses_an_acknowledged_application(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -230,6 +237,7 @@ def test_an_answer_before_its_change_is_durable_loses_an_acknowledged_applicatio
     assert any("no acknowledged application is lost" in reason for reason in found), found
 
 
+@pytest.mark.slow
 def test_a_store_that_forgets_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     found = reasons_with(small(), range(1, 3), Options(encode=False))

@@ -38,7 +38,7 @@ def failing(plan: Plan, seed: int) -> SimulatedRun:
 @pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(parse_plan(FEW_FAULTS, "few", "few"), id="few faults"),
+        pytest.param(parse_plan(FEW_FAULTS, "few", "few"), marks=pytest.mark.slow, id="few faults"),
         pytest.param(find_plan("storm"), marks=pytest.mark.soak, id="storm"),
     ],
 )
@@ -70,6 +70,7 @@ def test_the_same_invariant_must_break(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shrunk.failure == "I-01"
 
 
+@pytest.mark.slow
 def test_no_more_runs_than_allowed_and_the_smallest_so_far_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     runs: list[int] = []

@@ -77,6 +77,7 @@ def test_an_application_that_got_something_is_not_refused() -> None:
     assert session.view().queues[0].reserved_mb == 5120
 
 
+@pytest.mark.slow
 def test_the_same_position_is_the_same_state_whatever_way_led_there(session: Session) -> None:
     session.go_to(300)
     forwards = [session.view()]
@@ -203,6 +204,7 @@ def test_a_change_that_the_cluster_does_not_allow_leaves_the_session_as_it_is(se
     assert session.changes == ()
 
 
+@pytest.mark.slow
 def test_stepping_through_a_plan_is_the_run_of_simulate() -> None:
     plan, seed = find_plan("kill-node"), 7
     session = Session(PlanSource(plan, "kill-node", seed))

@@ -54,6 +54,7 @@ async def test_keys_move_through_the_run() -> None:
         assert "this is the start of the run" in shown(pilot, "said")
 
 
+@pytest.mark.slow
 async def test_a_time_is_asked_for_and_a_wrong_one_is_refused() -> None:
     async with opened() as (pilot, controls):
         await pilot.press("g", "8", "enter")
@@ -67,6 +68,7 @@ async def test_a_time_is_asked_for_and_a_wrong_one_is_refused() -> None:
         assert not pilot.app.query_one("#command", Input).has_class("-asked")
 
 
+@pytest.mark.slow
 async def test_a_fork_is_a_run_beside_the_first() -> None:
     async with opened() as (pilot, controls):
         await pilot.press("g", "8", "enter", "k", "n", "2", "enter")
@@ -81,6 +83,7 @@ async def test_a_fork_is_a_run_beside_the_first() -> None:
         assert len(controls.branches) == 2
 
 
+@pytest.mark.slow
 async def test_why_an_application_waits_and_the_fields_of_a_message() -> None:
     async with opened() as (pilot, _):
         await pilot.press("g", "1", "6", "enter", "d", "h")
@@ -89,6 +92,7 @@ async def test_why_an_application_waits_and_the_fields_of_a_message() -> None:
         assert "16384/16384/16384 MB" in shown(pilot, "queues")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 140])
 async def test_bars_fit_the_width(width: int) -> None:
     async with opened(width) as (pilot, _):
@@ -98,6 +102,7 @@ async def test_bars_fit_the_width(width: int) -> None:
             assert max(map(len, shown(pilot, pane).split("\n")[1:])) <= room
 
 
+@pytest.mark.slow
 async def test_a_run_is_played_until_it_is_paused_or_over() -> None:
     async with opened() as (pilot, controls):
         app = pilot.app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from msgspec.structs import replace
 
 from tests.yarnling.whatif.outcomes import MINUTE, application, container, page_of, result
@@ -33,6 +34,7 @@ def test_the_page_begins_with_what_was_changed() -> None:
         assert f'<a href="{which}/report.html">' in page
 
 
+@pytest.mark.slow
 def test_the_page_says_that_both_sides_are_equal() -> None:
     one = side(settings={"a": "1"})
     assert "Both sides are equal" in page_of(one, one)

@@ -356,6 +356,7 @@ def test_a_mapping_of_the_second_side_that_maps_nothing_is_named_by_its_option(e
     assert "--queue-map-after: no application of the workload is in queue hr" in " ".join(message.split())
 
 
+@pytest.mark.slow
 def test_the_answer_has_the_warnings_of_both_sides(experiment: list[str]) -> None:
     """Without them an answer about smaller containers than those of the workload would look like one about these."""
     largest = ("-D", "yarn.scheduler.maximum-allocation-mb=512", "-D", "yarn.scheduler.minimum-allocation-mb=256")

@@ -69,10 +69,12 @@ def test_no_picture_has_a_colour_of_its_own(day_page: str) -> None:
     assert not re.findall("#[0-9a-f]{6}", " ".join(svgs))
 
 
+@pytest.mark.slow
 def test_the_same_result_is_the_same_page(day_page: str) -> None:
     assert page_of(busy_day()) == day_page
 
 
+@pytest.mark.slow
 def test_names_of_others_are_only_text() -> None:
     queue = f"root.{EVIL}"
     outcome = result(

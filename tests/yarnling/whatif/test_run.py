@@ -95,6 +95,7 @@ def test_ams_ask_again_as_hadoops_client_does_and_release_the_surplus() -> None:
     assert "surplus" not in " ".join(findings(figures_of(exact)))
 
 
+@pytest.mark.slow
 def test_surplus_containers_are_the_same_if_no_heartbeat_is_left_out() -> None:
     observed = replace(AN_HOUR, hashed=True, observe=lambda cluster, trace: None)
     quiet, every = (
@@ -345,6 +346,7 @@ def test_a_run_that_is_interrupted_is_marked() -> None:
     assert tasks(result)[0].end is End.RUNNING
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_result_under_any_order_of_hashes() -> None:
     code = (
         "from tests.yarnling.whatif.test_run import mixed_run; import msgspec\n"
@@ -368,6 +370,7 @@ def test_the_same_seed_is_the_same_result_under_any_order_of_hashes() -> None:
     assert len(outputs[0].split()[0]) == 64
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_run_with_the_same_work() -> None:
     first, second = (replace(mixed_run(seed), wall_s=0.0) for seed in (7, 8))
     assert first != replace(second, seed=7)
