@@ -67,6 +67,7 @@ def test_pytest_names_it_if_a_test_uses_a_cluster(project: Path) -> None:
     assert f"PackageShadowedError: {project / 'am'} is imported as `am`" in done.stdout
 
 
+@pytest.mark.slow
 def test_pytest_names_it_once_for_marked_tests(project: Path) -> None:
     marked = f"import pytest\npytestmark = pytest.mark.yarn_cluster(nodes=2)\n\n{USES_A_CLUSTER}\ndef test_two(): ...\n"
     done = run_test(project, marked)
@@ -74,6 +75,7 @@ def test_pytest_names_it_once_for_marked_tests(project: Path) -> None:
     assert done.stderr.count(f"ERROR: {project / 'am'} is imported as `am`") == 1
 
 
+@pytest.mark.slow
 def test_other_projects_are_left_alone(project: Path) -> None:
     done = run_test(project, USES_NOTHING)
     assert done.returncode == 0, done.stdout

@@ -81,6 +81,7 @@ def test_a_strict_configuration_is_refused_with_all_of_them(directory: Path) -> 
     assert {fault.key for fault in refusal.value.faults} == NOT_DONE
 
 
+@pytest.mark.slow
 def test_it_runs_an_application_in_a_queue_and_one_in_a_queue_created_on_demand(directory: Path) -> None:
     conf = loaded(directory, **{RECOVERY_ENABLED.key: "false"}).conf
     rm = RM({key: entry.value for key in conf if (entry := conf.entry(key)) is not None}, user="yarn")
@@ -101,6 +102,7 @@ def test_it_runs_an_application_in_a_queue_and_one_in_a_queue_created_on_demand(
     assert paths == {"root.d1.q1", "root.users.ann"}
 
 
+@pytest.mark.slow
 def test_a_report_and_a_start_fold_what_578_queues_have_in_common(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_verb_that_only_hadoop_has_is_refused_with_an_alternative(
     assert capsys.readouterr().err == f"yarnling: `yarn {verb}` is not available: {ELSEWHERE[verb]}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["minimal_master", "submit_minimal_master", "submit_node_master"])
 @pytest.mark.parametrize("arguments", [[], ["x"], ["build", "x"], ["0"], ["build", "-1"]], ids=" ".join)
 def test_an_example_with_wrong_arguments_prints_its_usage(name: str, arguments: list[str]) -> None:

@@ -126,6 +126,7 @@ def test_it_says_that_there_is_nothing_to_shrink(plan: str, tmp_path: Path) -> N
     assert "There is nothing to shrink: no run failed." in out
 
 
+@pytest.mark.slow
 def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
     plan: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ expect: {nodes_lost: [0, 2], drain: 240}
     assert plan_text(parse_plan(text, "two", "two")) == text
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1 << 32))
 def test_a_pinned_plan_has_the_schedule_of_its_seed_with_every_seed(seed: int) -> None:
     plan = random_plan(seed)

@@ -132,6 +132,7 @@ def _check(topic: Topic, seed: int) -> None:
     assert question.why
 
 
+@pytest.mark.slow
 @each_topic
 def test_the_answer_follows_from_what_the_reader_sees(topic: Topic) -> None:
     for seed in range(4):

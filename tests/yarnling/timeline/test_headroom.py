@@ -84,6 +84,7 @@ def test_the_curve_is_what_the_application_learns(traced: Traced) -> None:
         assert reply.reply["headroom"]["memory-mb"] == known[-1].headroom_mb
 
 
+@pytest.mark.slow
 def test_a_trace_of_a_workload_does_not_change_the_run(tmp_path: Path) -> None:
     files = EXAMPLES / "b4"
     inputs = ["--conf", files, "--workload", files / "workload.yaml", "--nodes", files / "nodes.yaml"]

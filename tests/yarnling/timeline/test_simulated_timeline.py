@@ -53,6 +53,7 @@ def test_the_arrows_are_the_calls_of_the_trace(killed: Path) -> None:
     assert any(one.outcome is Outcome.UNREACHABLE and one.target == "nm-1" for one in timeline.calls)
 
 
+@pytest.mark.slow
 def test_a_trace_does_not_change_the_run(killed: Path, tmp_path: Path) -> None:
     def hash_of(*options: str) -> str:
         return CliRunner().invoke(app, ["simulate", "kill-node", "--seed", "1", "--hash", *options]).output.split()[-1]
@@ -95,6 +96,7 @@ def test_reservations_refusals_and_preemptions_have_reasons(tmp_path: Path) -> N
     assert any(span.is_preempted for span in spans)
 
 
+@pytest.mark.slow
 def test_the_commands_write_pages_and_pictures(killed: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page, picture, plot = tmp_path / "page.html", tmp_path / "picture.svg", tmp_path / "plot.html"

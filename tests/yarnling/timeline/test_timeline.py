@@ -90,6 +90,7 @@ def test_a_label_of_the_picture_covers_no_times_and_ends_within_it() -> None:
     assert float(root.get("width", "0")) > float(label.get("x", "0")) + 6 * len(label.text or "")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_heartbeats_are_a_page_of_bounded_size() -> None:
     builder = RunBuilder("many")
     builder.lifeline("rm", Role.RM)

@@ -99,6 +99,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_simulated_run_add_up(trace: Path) -> None:
     traffic: Traffic = traffic_of(read_run(trace))
     lines = [line for line in map(json.loads, trace.read_text().splitlines()) if isinstance(line, dict)]

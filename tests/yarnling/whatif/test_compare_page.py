@@ -79,15 +79,6 @@ def test_a_long_name_is_shortened_in_the_middle() -> None:
     assert re.search(">department_o\u2026[a-z_]*_beta<", page)
 
 
-def test_labels_are_shortened_only_as_far_as_they_stay_different() -> None:
-    alike = [f"the_first_part_{middle}_and_the_last_part" for middle in ("alpha", "beta")]
-    found = labels(["etl", *alike, "another_name_that_is_too_long"])
-    assert found["etl"] == "etl"
-    assert found["another_name_that_is_too_long"] == "another_name\u2026t_is_too_long"
-    assert found[alike[0]] != found[alike[1]]
-    assert all("\u2026" in found[name] and len(found[name]) < len(name) for name in alike)
-
-
 @pytest.mark.slow
 def test_only_queues_that_changed_are_drawn_if_there_are_many() -> None:
     """Two of thirty queues changed: they have pictures; with three queues all have."""
