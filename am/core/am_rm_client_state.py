@@ -40,7 +40,7 @@ from am.core.requests import (
     default_rack_of,
     row_key,
 )
-from yarn.containers import Container, ContainerStatus, ResourceRequest, Token, UpdateContainerRequest
+from yarn.containers import Container, ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
@@ -95,10 +95,6 @@ class AMRMClientState:
     def requests(self) -> tuple[ContainerRequest, ...]:
         """All outstanding requests, by priority, oldest first."""
         return tuple(request for key in sorted(self._requests) for request in self._requests[key])
-
-    def resource_requests(self) -> tuple[ResourceRequest, ...]:
-        """The outstanding requests as resource requests of the protocol."""
-        return self._table.outstanding()
 
     def release(self, container_id: ContainerId) -> None:
         """Release a container.

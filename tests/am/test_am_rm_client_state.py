@@ -145,9 +145,9 @@ def test_a_satisfied_request_is_not_sent_again_as_the_rm_has_lowered_its_count()
     exchange(state, reply(1))
     exchange(state, reply(2, allocated=(container(2), container(3))))
     assert state.next_request(0.0).asks == ()
-    assert [ask.count for ask in state.resource_requests()] == [1]
+    assert [ask.count for ask in state._table.outstanding()] == [1]
     state.handle_reply(reply(3, allocated=(container(4),)))
-    assert state.resource_requests() == ()
+    assert state._table.outstanding() == ()
 
 
 def test_a_row_sent_with_the_call_that_brought_the_container_is_sent_again() -> None:
@@ -392,6 +392,6 @@ def test_after_lost_calls_refusals_and_restarts_the_rm_knows_what_the_state_want
             case "restarted", _:
                 state.handle_not_registered()
                 manager = Manager()
-    assert {key: count for key, count in manager.rows.items() if count} == rows_of(state.resource_requests())
+    assert {key: count for key, count in manager.rows.items() if count} == rows_of(state._table.outstanding())
     assert manager.blacklist == set(state._blacklist)
     assert manager.releases >= set(state._unconfirmed_releases)

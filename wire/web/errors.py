@@ -6,7 +6,7 @@ from yarn.errors import AccessControlException, InvalidArgumentException, Invali
 
 _WEBAPP = "org.apache.hadoop.yarn.webapp"
 
-BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, SERVER_ERROR, UNAVAILABLE = 400, 401, 403, 404, 500, 503
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNAVAILABLE = 400, 401, 403, 404, 503
 
 
 class WebException(Exception):

@@ -93,10 +93,6 @@ class SchedulerNode:
         if container_id in self.containers:
             self._launched.add(container_id)
 
-    def is_launched(self, container_id: ContainerId) -> bool:
-        """True from the NM's first report of the container to its report of the end."""
-        return container_id in self._launched
-
     def release_container(self, container_id: ContainerId, *, by_node: bool) -> None:
         """Remove a container, unless the NM still has to report its end."""
         if container_id not in self.containers or (not by_node and container_id in self._launched):

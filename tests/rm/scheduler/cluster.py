@@ -394,7 +394,7 @@ class Cluster:
                 self.story.append(f"{self.name_of(status.container_id)} ended {int(status.exit_status)}{text}")
             case CleanUpContainer(node_id, container_id):
                 node = self.scheduler.nodes.get(node_id)
-                if node is not None and node.is_launched(container_id):
+                if node is not None and container_id in node._launched:
                     self._end(node_id, container_id, KILLED_BY_APPMASTER)
             case PreemptionDecided(container_id, _, step, reason, serves):
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
