@@ -177,7 +177,7 @@ class AMRMClientCore:
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When to send Tick; None: only an answer or the application continues it."""
+        """When to send Tick; None if only a reply or the application can cause the next step."""
         return self._pause_ends_ms
 
     @property
@@ -199,7 +199,7 @@ class AMRMClientCore:
         return due_ms, self._state.next_quiet_request(self._progress_sent)
 
     def resume_heartbeats(self, count: int, due_ms: int) -> None:
-        """Be as after `count` heartbeats that were answered with nothing; the next one is due at `due_ms`."""
+        """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
         self._state.skip_heartbeats(count)
         self._pause_ends_ms, self._after_pause = due_ms, self._send_heartbeat
 

@@ -178,7 +178,7 @@ class AMRMClientState:
         return AllocateRequest(response_id=self._response_id, progress=progress)
 
     def skip_heartbeats(self, count: int) -> None:
-        """Be as after `count` requests with nothing in them, which were answered with nothing."""
+        """Advance the response id as `count` empty requests with empty replies would."""
         self._response_id = (self._response_id + count) & INT32_MAX
 
     def handle_reply(self, response: AllocateResponse) -> list[Event]:

@@ -65,11 +65,11 @@ class DecommissioningNodesWatcher:
         return 0 <= node.decommissioning_timeout_s * 1000 <= now_ms - watched.start_ms
 
     def next_deadline_ms(self) -> int | None:
-        """When the next poll is; None if no node is watched."""
+        """The time of the next poll; None if no node is watched."""
         return self._polled_ms + self._poll_ms if self._watched else None
 
     def expire(self, now_ms: int) -> list[NodeId]:
-        """Poll, if it is time: the nodes without heartbeats whose timeout had passed at the last poll up to `now_ms`.
+        """Poll if a poll is due; returns the nodes without heartbeats whose timeout had passed at that poll.
 
         Also stops watching nodes that are gone or no longer decommissioning.
         """
@@ -90,5 +90,5 @@ class DecommissioningNodesWatcher:
         return expired
 
     def _last_poll_ms(self, now_ms: int) -> int:
-        """When the last poll up to `now_ms` is; one is due every interval from the start on."""
+        """The time of the latest poll at or before `now_ms`. Polls are due at every interval since the start."""
         return self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms

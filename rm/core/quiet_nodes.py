@@ -1,4 +1,4 @@
-"""Heartbeats that would change nothing may be left out: whose, until when, and what they would have left behind.
+"""Leave out heartbeats that would change nothing: of which nodes, until when, and what they would have updated.
 
 A simulation of a thousand nodes would spend most of its time on heartbeats that report nothing and are answered with
 nothing. A heartbeat without news changes nothing if all of this holds when it arrives:
@@ -72,7 +72,7 @@ class QuietNodes:
             self._suspended[node_id] = None
 
     def resume(self, node_id: NodeId, last_ms: int) -> None:
-        """From now on every heartbeat of the node arrives. The last one would have arrived at `last_ms`."""
+        """End the omission of the node's heartbeats; the last one left out would have arrived at `last_ms`."""
         self._forget(node_id)
         if node_id in self._suspended:
             del self._suspended[node_id]
@@ -83,7 +83,7 @@ class QuietNodes:
                 place.heard_ms = last_ms
 
     def skip(self, node_id: NodeId, count: int) -> None:
-        """Be as if `count` heartbeats of the node had arrived that changed nothing."""
+        """Update the node as `count` heartbeats that change nothing would have done."""
         node = self._context.nodes.get(node_id)
         if node is not None:
             node.skip_heartbeats(count, self._context.settings.node_heartbeat_interval_ms)
@@ -99,7 +99,7 @@ class QuietNodes:
         self._context.send(NodeUpdate(event.node_id))
 
     def watch(self, node_id: NodeId, now_ms: int) -> bool:
-        """True if a heartbeat without news would change nothing now; then `due` names the node when that may end."""
+        """Watch the node, if a heartbeat without news would change nothing now, until `due` returns it; True if so."""
         self._forget(node_id)
         context, scheduler = self._context, self._context.scheduler
         node, place = context.nodes.get(node_id), scheduler.nodes.get(node_id)
@@ -131,12 +131,12 @@ class QuietNodes:
         )
 
     def note(self, node_id: NodeId) -> None:
-        """Something has happened to the node: its next heartbeat may change something."""
+        """Record that something has happened to the node, so that its next heartbeat may change something."""
         if self._suspended and node_id in self._suspended:
             self._due[node_id] = None
 
     def due(self) -> list[NodeId]:
-        """The watched nodes whose next heartbeat may change something. They are not watched any longer."""
+        """Return the watched nodes whose next heartbeat may change something, and stop watching them."""
         scheduler = self._context.scheduler
         if scheduler.context.change_count != self._change_count:
             self._change_count = scheduler.context.change_count

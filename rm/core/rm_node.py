@@ -125,7 +125,7 @@ class RMNode:
         )
 
     def skip_heartbeats(self, count: int, interval_ms: int) -> None:
-        """Be as after `count` heartbeats that changed nothing (see rm.core.quiet_nodes)."""
+        """Advance the response id as `count` heartbeats that change nothing would (see rm.core.quiet_nodes)."""
         response_id = (self.last_response.response_id + count) & RESPONSE_ID_MAX
         self.last_response = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, interval_ms)
 

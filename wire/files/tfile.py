@@ -254,7 +254,7 @@ def vlong(number: int) -> bytes:
 
 def _take(file: IO[bytes], length: int, most: int) -> bytes:
     if not 0 <= length <= most:
-        raise _damaged(f"it claims {length} bytes where at most {most} can be")
+        raise _damaged(f"invalid length {length} (must be 0 to {most} bytes)")
     data = file.read(length)
     if len(data) < length:
         raise _damaged("it ends too early")

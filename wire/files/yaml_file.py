@@ -248,7 +248,7 @@ class _Composer(yaml.SafeLoader):
 
 
 class _Document:
-    """Where each value of a file is written, and the faults that were found in the file."""
+    """A YAML document being read: the line of each value, and the faults found so far."""
 
     def __init__(self, source: str) -> None:
         self.faults: list[Fault] = []

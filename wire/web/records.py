@@ -94,7 +94,7 @@ def versions(role: str) -> dict[str, str]:
     }
 
 
-# The messages about ids in paths are those of Java's parsers, as the web layer wraps them.
+# Messages about malformed ids in paths repeat Hadoop's: the errors of its parsers, wrapped by its web layer.
 
 
 def application_id(text: str) -> ApplicationId:

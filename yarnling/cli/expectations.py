@@ -16,7 +16,7 @@ EXIT_BROKEN = 1
 
 
 def print_checked(checked: Sequence[Checked], console: Console) -> None:
-    """A line for each expectation, and one for its warning, after an empty one; nothing without expectations."""
+    """Print an empty line, then whether each expectation holds, with its warning; nothing without expectations."""
     if checked:
         console.print()
     for each in checked:

@@ -13,7 +13,7 @@ QUEUE_LEGEND = (
     ("guarantee", "guarantee"), ("maximum", "maximum"),
 )  # fmt: skip
 OTHERS = "others"
-"""The role of the colour of queues that have no colour of their own."""
+"""The name of the colour that all queues without a colour of their own share."""
 OTHER_QUEUES = "other queues"
 
 

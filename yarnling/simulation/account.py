@@ -189,7 +189,7 @@ class Account:
                 return "accepted", False
 
     def _decisions_told(self, at_ms: int) -> Iterator[Told]:
-        """Tell of new containers and reservations."""
+        """Add the new containers and reservations to the account."""
         for decision in self.decided:
             if decision.what not in _VERBS:
                 continue

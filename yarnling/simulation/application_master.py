@@ -180,12 +180,12 @@ class ApplicationMasterProcess(Process):
         self.after(conduct.start_ms, Rank.CONTAINER, self._main)
 
     def kill(self) -> None:
-        """The container has ended."""
+        """End the AM: its container has ended."""
         self.exit()
 
     @property
     def requests(self) -> MasterRequests | None:
-        """The requests that faults have it make with its next heartbeat; None before its first call."""
+        """The requests that faults add to its next heartbeat; None before its first call."""
         self._resume()
         return self._requests
 
@@ -213,11 +213,11 @@ class ApplicationMasterProcess(Process):
             self.quiet_heartbeats.resume(self)
 
     def pause_heartbeats(self) -> tuple[int, AllocateRequest]:
-        """Send no heartbeats; returns when the next one was due, and what it would have been."""
+        """Stop sending heartbeats; returns when the next one was due, and its content."""
         return self._client.pause_heartbeats()
 
     def resume_heartbeats(self, count: int, due_ms: int, under_way: UnderWay | None) -> None:
-        """Be as after `count` quiet heartbeats; the next one is due at `due_ms`, or is `under_way` since then."""
+        """Resume as if `count` quiet heartbeats were sent; the next is due at `due_ms`, or `under_way` since then."""
         self._client.resume_heartbeats(count, due_ms)
         if under_way is not None:
             self._under_way = under_way
@@ -250,7 +250,7 @@ class ApplicationMasterProcess(Process):
         self._ended(exit_code)
 
     def _handle(self, event: ApplicationMasterEvent) -> None:
-        """An event of the RM or of an NM, an answer to a query, or a deadline."""
+        """Handle an event from the RM or an NM, the answer to a query, or a deadline."""
         self._resume()
         effects = self._core.handle(event, self.engine.now_ms)
         if self._trace is not None:
@@ -263,7 +263,7 @@ class ApplicationMasterProcess(Process):
         self._handle_client_events()
 
     def wake(self) -> None:
-        """Have the application look at the time, as it does at heartbeats."""
+        """Let the application check its timers, as it does at heartbeats."""
         self._handle(HeartbeatDone(NONE, 0))
 
     def _carry_out(self, effect: ApplicationMasterEffect) -> None:
@@ -305,7 +305,7 @@ class ApplicationMasterProcess(Process):
         self._handle_client_events()
 
     def _handle_client_events(self) -> None:
-        """The client handles its events, and those that its effects lead to, one after the other."""
+        """Let the client handle its events, and the events that its effects cause, one after the other."""
         if self._is_in_client:
             return
         self._is_in_client = True
@@ -430,7 +430,7 @@ class ApplicationMasterProcess(Process):
         self._to_node(node_id)(ContainerManagementProtocol.get_container_statuses, (container_id,), done)
 
     def _stop(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """If it fails, the RM reports the container's end in any case."""
+        """Ask the NM to stop a container. A failure is ignored: the RM reports the container's end in any case."""
         if self._missing_token(node_id) is None:
             self._to_node(node_id)(ContainerManagementProtocol.stop_containers, (container_id,), lambda _: None)
 
@@ -438,7 +438,7 @@ class ApplicationMasterProcess(Process):
         return None if node_id in self._state.nm_tokens else InvalidToken(f"No token available for {node_id}")
 
     def _to_node(self, node_id: NodeId) -> partial[None]:
-        """A call to that NM."""
+        """Call the NM."""
         link, endpoint = self._node_link(node_id)
         return partial(
             self._network.call,

@@ -148,7 +148,7 @@ class SimulatedClient(Submitter):
             self.after(after_ms, Rank.CLIENT, partial(self.kill, application_id, user, KILLED_BY_USER))
 
     def kill(self, application_id: ApplicationId, user: str, reason: str) -> None:
-        """Kill an application; repeated until it is killed."""
+        """Kill an application; repeat the call until the ResourceManager reports it killed."""
 
         def done(outcome: KillApplicationResponse | YarnException) -> None:
             if not (isinstance(outcome, KillApplicationResponse) and outcome.is_kill_completed):

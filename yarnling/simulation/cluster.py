@@ -61,7 +61,7 @@ class ClusterShape(Struct, frozen=True):
 
 
 class InvariantBroken(Exception):
-    """The core of a host has reported a violation: the run ends."""
+    """Ends the run: the core of a host has reported a violated invariant."""
 
 
 class SimulatedCluster:
@@ -190,7 +190,7 @@ class SimulatedCluster:
             machine.start()
 
     def refresh_leaving(self, timeout_s: int) -> None:
-        """Have the ResourceManager read again which nodes are to leave (refreshNodes); it may be down."""
+        """Make the ResourceManager reread the list of nodes to decommission (refreshNodes); it may be down."""
         self.rm.excluded = excluded = tuple(self.machine(number).host for number in sorted(self.leaving))
         hosts = HostLists(excluded=tuple((host, None) for host in excluded))
 
@@ -268,10 +268,10 @@ class SimulatedCluster:
         return master
 
     def preempted(self, preemption: Preempted) -> None:
-        """The ResourceManager wants a container back, or kills it."""
+        """Note that the ResourceManager asks for a container back, or kills it."""
 
     def changed(self, change: StateChanged) -> None:
-        """A state change of the ResourceManager's."""
+        """Note a state change in the ResourceManager."""
         subject = change.subject
         match change.kind:
             case "RMNode":

@@ -54,7 +54,7 @@ _END = _place(len(Rank), 0, 0)
 
 
 class Engine:
-    """The virtual clock and what is planned. `events` is the number of those that have happened."""
+    """The virtual clock and the queue of scheduled events. `events` counts those that have happened."""
 
     def __init__(self, seed: int) -> None:
         self.now_ms = START_MS
@@ -66,28 +66,28 @@ class Engine:
         self._place = 0
 
     def stream(self, purpose: str) -> random.Random:
-        """The random numbers for one purpose: using more of one does not change another."""
+        """A random stream for one purpose; drawing more from one stream does not change another."""
         return random.Random(f"{self._seed}/{purpose}")
 
     def at(self, time_ms: int, rank: Rank, host: int, action: Action, *, lane: int = 0) -> None:
-        """Do `action` at `time_ms`, which is not before now."""
+        """Schedule `action` at `time_ms`, which must not be in the past."""
         assert time_ms >= self.now_ms, f"{time_ms} is {self.now_ms - time_ms} ms ago"
         self._count += 1
         heapq.heappush(self._planned, (time_ms, _place(rank, host, lane), self._count, action))
 
     def is_over(self, time_ms: int, rank: Rank, host: int, lane: int = 0) -> bool:
-        """True if an event planned for then would have happened before the one that happens now."""
+        """True if an event scheduled for that time would have happened before the current one."""
         return (time_ms, _place(rank, host, lane)) < (self.now_ms, self._place)
 
     def run(self, until_ms: int) -> None:
-        """Do everything that is planned up to and including `until_ms`; then it is that time."""
+        """Run all events scheduled up to and including `until_ms`, then set the clock to that time."""
         planned, happen = self._planned, self._happen
         while planned and planned[0][0] <= until_ms:
             happen()
         self.now_ms, self._place = until_ms, _END
 
     def advance(self, until_ms: int | None, is_over: Callable[[], bool]) -> bool:
-        """Like `run`, but end as soon as `is_over` is true. Without a limit: False if nothing is planned any more."""
+        """Like `run`, but stop once `is_over` is true. Without a limit, returns False when no event is left."""
         while not is_over():
             if not self._planned or (until_ms is not None and self._planned[0][0] > until_ms):
                 if until_ms is None:
@@ -98,7 +98,7 @@ class Engine:
         return True
 
     def _happen(self) -> None:
-        """Do what is planned next."""
+        """Run the next scheduled event."""
         time_ms, self._place, _, action = heapq.heappop(self._planned)
         if time_ms != self.now_ms:
             self.now_ms, self._in_this_ms = time_ms, 0

@@ -40,7 +40,7 @@ MORE_HEARTBEATS = 1_000_000
 
 @asynccontextmanager
 async def slow_store(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """Only what must be durable is answered later; nothing else waits for the store."""
+    """Slow down the state store: only replies to durable requests are delayed, nothing else waits for it."""
     target.store.delay_ms = round(injection.amount("delay") * 1000)
     yield "the state store"
     target.store.delay_ms = 0
@@ -48,7 +48,7 @@ async def slow_store(target: SimulatedTarget, injection: FaultInjection) -> Asyn
 
 @asynccontextmanager
 async def lose_store(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """The next ResourceManager knows no application: NodeManagers end their containers, and AMs exit."""
+    """Restart the ResourceManager without its state: NodeManagers then end their containers, and AMs exit."""
     numbers = running_daemons(target, injection)
     await target.kill(numbers, containers=False)
     target.cluster.rm.store = SimulatedStore()
@@ -58,7 +58,7 @@ async def lose_store(target: SimulatedTarget, injection: FaultInjection) -> Asyn
 
 @asynccontextmanager
 async def kill_at_write(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """The ResourceManager is killed at a write: before anything is on the disk, or before anybody learns of it."""
+    """Kill the ResourceManager at a write: before the data is on the disk, or before anybody is told of it."""
     numbers = running_daemons(target, injection)
     writes_left = round(injection.amount("nth"))
 
@@ -82,7 +82,7 @@ async def kill_at_write(target: SimulatedTarget, injection: FaultInjection) -> A
 
 @asynccontextmanager
 async def lose_node_disk(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """The next NodeManager knows nothing of the containers before it."""
+    """Restart the NodeManager without its state: it does not know the containers that ran before."""
     numbers = running_daemons(target, injection)
     await target.kill(numbers, containers=True)
     for number in numbers:
@@ -136,7 +136,7 @@ async def drifting_clock(target: SimulatedTarget, injection: FaultInjection) -> 
 
 @asynccontextmanager
 async def wrong_clock(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """Only the expiry of tokens depends on a machine's clock; it is read when the NodeManager starts."""
+    """Set a machine's clock wrong. It is read when the NodeManager starts; only token expiry depends on it."""
     numbers = running_daemons(target, injection)
 
     def set_ahead(machine: SimulatedMachine, ahead_ms: int) -> None:
@@ -173,7 +173,7 @@ async def _restart_with(
 
 @asynccontextmanager
 async def fail_container(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """A container ends by itself with this status."""
+    """Make a container exit with the given status."""
     machine, container_id, launch = _picked_launch(target, injection)
     machine.program_ended(container_id, launch, round(injection.amount("exit")))
     yield str(container_id)
@@ -204,7 +204,7 @@ def _picked_launch(target: SimulatedTarget, injection: FaultInjection) -> tuple[
 
 @asynccontextmanager
 async def resize_container(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """A container gets twice its memory, if there is room, and at the end its first size again."""
+    """Double a container's memory, if there is room, and restore its size at the end."""
     container_id = picked(target, injection).container_id
     requests = _requests_of(target, container_id.application_id)
     size = None if requests is None else requests.size_of(container_id)
@@ -219,7 +219,7 @@ async def resize_container(target: SimulatedTarget, injection: FaultInjection) -
 
 @asynccontextmanager
 async def avoid_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """An ApplicationMaster wants no containers on the host that it runs on, and at the end takes them again."""
+    """Make an ApplicationMaster blacklist the host that it runs on; at the end, remove the host from the blacklist."""
     master = picked(target, injection)
     host = target.cluster.machine(master.node).host
     requests = _requests_of(target, master.application_id)
@@ -251,7 +251,7 @@ async def roll_keys(target: SimulatedTarget, injection: FaultInjection) -> Async
 
 @asynccontextmanager
 async def resize_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """Nodes get half of their memory, and at the end all of it again. A node that is unknown then refuses the call."""
+    """Halve the memory of nodes; restore it at the end, which fails for a node that is no longer known."""
     _check_rm_is_up(target)
     numbers = running_daemons(target, injection)
     for number in numbers:
@@ -275,7 +275,7 @@ _SHARES = {"good": ("60", "40"), "bad": ("60", "50")}
 
 @asynccontextmanager
 async def refresh_queues(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """A good file adds a queue; a bad one is refused and changes nothing."""
+    """Refresh the queues from a file that adds a queue, or from an invalid one, which must be refused."""
     numbers = running_daemons(target, injection)
     _read_queues(target, str(injection.options["file"]))
     yield names(numbers)
@@ -283,7 +283,7 @@ async def refresh_queues(target: SimulatedTarget, injection: FaultInjection) -> 
 
 @asynccontextmanager
 async def move_application(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """An application is moved between the queues default and extra, of which the second is added first."""
+    """Move an application between the queues default and extra; extra is added first."""
     _check_rm_is_up(target)
     container, rm = picked(target, injection), target.cluster.rm
     application_id = container.application_id

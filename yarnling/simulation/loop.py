@@ -62,7 +62,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._engine.now_ms / 1000
 
     def let_time_pass(self, timeout_s: float | None) -> None:
-        """Let the engine's events happen until something is ready here, at most for so long."""
+        """Run the engine's events until a callback of this loop is ready, or the timeout has passed."""
         engine = self._engine
         until_ms = None if timeout_s is None else engine.now_ms + max(1, math.ceil(timeout_s * 1000 - 0.5))
         ready: Any = self._ready  # type: ignore[attr-defined]

@@ -62,7 +62,7 @@ class ContainerWatch(Protocol):
         """A container's process has started; returns the program in it, if there is one."""
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
-        """Note its end; without an exit code, its machine failed."""
+        """Note the container's end; without an exit code, its machine failed."""
 
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         """The time a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
@@ -148,7 +148,7 @@ class SimulatedMachine:
             self.fill_disk(is_full=True)
 
     def lose_disk(self) -> None:
-        """The next NodeManager does not know which containers ran before it."""
+        """Discard the NodeManager's state: the next one does not know which containers ran before."""
         self._started_before.clear()
 
     def fill_disk(self, *, is_full: bool) -> None:
@@ -183,7 +183,7 @@ class SimulatedMachine:
         self._handle(SignalProcess(container_id, launch, Signal.KILL))
 
     def program_ended(self, container_id: ContainerId, launch: int, exit_code: int) -> None:
-        """The program in a container has ended by itself."""
+        """Note that the program in a container has exited by itself."""
         self.kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
 
     def _nm_ended(self, failure: str) -> None:

@@ -19,21 +19,21 @@ class MachineClock:
         self._since_ms = START_MS
 
     def set_ahead(self, ahead_ms: int, now_ms: int) -> None:
-        """Show so much more than the true time from now on; it drifts as before."""
+        """Set how far the clock is ahead of the true time; its drift stays."""
         self._ahead_ms, self._since_ms = ahead_ms, now_ms
 
     def set_drift(self, drift_ppm: int, now_ms: int) -> None:
-        """Drift like this from now on; what it has gained or lost so far stays."""
+        """Set the drift from now on; time gained or lost so far stays."""
         assert abs(drift_ppm) < PPM, f"a clock that drifts by {drift_ppm} parts per million runs backwards"
         self.set_ahead(self.shown_ms(now_ms) - now_ms, now_ms)
         self._drift_ppm = drift_ppm
 
     def shown_ms(self, true_ms: int) -> int:
-        """The time that it shows at a time that is not before the last change."""
+        """The clock's reading at a true time, which must not be before the last change."""
         return true_ms + self._ahead_ms + (true_ms - self._since_ms) * self._drift_ppm // PPM
 
     def true_ms(self, shown_ms: int) -> int:
-        """The first time at which it shows this, or more."""
+        """The first true time at which the clock shows at least this time."""
         if not self._drift_ppm:
             return shown_ms - self._ahead_ms
         elapsed_ms = shown_ms - self._ahead_ms - self._since_ms

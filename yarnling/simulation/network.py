@@ -90,7 +90,7 @@ class Link:
         return not self._faults
 
     def remove(self, key: int) -> None:
-        """Remove a fault; what it held back passes, or is discarded with its connection if the fault forgets it."""
+        """Remove a fault. Messages that it held back are delivered, or discarded with their connection."""
         fault = self._faults.pop(key, None)
         if fault is None:
             return
@@ -172,7 +172,7 @@ class CallConnection:
             direction.held.append(partial(self._arrive, direction, action))
 
     def watch(self, attempt: Attempt) -> None:
-        """Have the call fail if it is not answered in time."""
+        """Make the call fail if it is not answered in time."""
         self.calls[attempt] = None
         if self._watch_ms is None or attempt.deadline_ms < self._watch_ms:
             self._watch_ms = attempt.deadline_ms
@@ -194,7 +194,7 @@ class CallConnection:
             self._plan_watch(self._watch_ms)
 
     def close(self) -> None:
-        """Forget it: its caller has exited."""
+        """Drop the connection: its caller has exited."""
         self.is_open = False
         self.source.not_on_exit(self.close)
         self.process.not_on_exit(self._server_exited)
@@ -203,7 +203,7 @@ class CallConnection:
         self.network.forget(self)
 
     def reset(self) -> None:
-        """Break it: the outcome of every call on it is unknown."""
+        """Break the connection: the outcome of every call on it is unknown."""
         if not self.is_open:
             return
         calls = list(self.calls)
@@ -257,7 +257,7 @@ class Attempt:
         self._answered = answered
 
     def start(self, endpoint: Endpoint) -> None:
-        """Send it over the connection that there is, or connect first."""
+        """Send the call over the open connection, or connect first."""
         connection = self._network.connection(self._source, self._link)
         if connection is not None:
             self._send(connection)
@@ -267,7 +267,7 @@ class Attempt:
         self._source.after(self._network.conditions.delay_ms, Rank.MESSAGE, partial(self._connect, endpoint))
 
     def resume(self, connection: CallConnection, under_way: UnderWay) -> None:
-        """Be under way already on this connection."""
+        """Continue a call that was already sent over this connection."""
         if under_way.reply is None:
             self._send(connection, under_way.sent_ms)
         else:

@@ -155,11 +155,11 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         return f"{TRACKER_LINK}{self.number}"
 
     def pause_heartbeats(self) -> NodeHeartbeatRequest:
-        """Send no heartbeats; returns what each would contain. The ids of its keys tell that it needs no others."""
+        """Stop sending heartbeats; returns the content of each. Its key ids say that the node needs no new keys."""
         return with_key_ids(self.core.pause_heartbeats(), self._container_tokens.keys, self._nm_keys)
 
     def resume_heartbeats(self, count: int, due_ms: int, under_way: UnderWay | None) -> None:
-        """Be as after `count` quiet heartbeats; the next one is due at `due_ms`, or is `under_way` since then."""
+        """Resume as if `count` quiet heartbeats were sent; the next is due at `due_ms`, or `under_way` since then."""
         self.core.resume_heartbeats(count, due_ms, self.engine.now_ms)
         if under_way is None:
             self._alarm.set()
@@ -220,7 +220,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
     # Calls to the ResourceManager (nm.shell.resource_tracker)
 
     def _register(self, request: RegisterNodeManagerRequest, started_ms: int) -> None:
-        """Register until there is an answer; repeated after a lost one."""
+        """Register with the RM; repeat the call until it is answered."""
         conversation = self._next_conversation()
 
         def done(outcome: RegisterNodeManagerResponse | YarnException) -> None:
@@ -260,7 +260,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
                 self.quiet_heartbeats.leave_out(self)
 
     def _unregister(self) -> None:
-        """Unregister in place of a call that is still waiting for its answer."""
+        """Unregister; the reply to a call that is still waiting is ignored."""
         conversation = self._next_conversation()
 
         def over(_: object) -> None:

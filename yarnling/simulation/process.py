@@ -108,7 +108,7 @@ class HeartbeatSaver(Protocol[Sender]):
         """Leave out the next heartbeats of a process whose core has nothing to report, if that changes nothing."""
 
     def resume(self, sender: Sender, /) -> None:
-        """Have the process send its heartbeats again: something is about to happen to it."""
+        """Make the process send its heartbeats again, before something happens to it."""
 
 
 class Alarm:
@@ -160,7 +160,7 @@ class PendingAnswer:
         self._settle()
 
     def then(self, action: Action) -> None:
-        """Do `action` once it is given."""
+        """Run `action` once the answer is there."""
         self._then = action
 
     def _settle(self) -> None:
@@ -222,7 +222,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         return None if deadline_ms is None else self._clock.true_ms(deadline_ms)
 
     def set_drift(self, drift_ppm: int) -> None:
-        """Let the clock of the machine gain so many parts per million from now on."""
+        """Set how many parts per million the machine's clock gains from now on."""
         self._clock.set_drift(drift_ppm, self.engine.now_ms)
         if self.is_up:
             self._alarm.set()
@@ -266,11 +266,11 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
             self._alarm.set()
 
     def give(self, call: int, value: object) -> None:
-        """Give a call its answer."""
+        """Complete the call with a reply."""
         if answer := self._waiting.pop(call, None):
             answer.give(value)
 
     def refuse(self, call: int, error: YarnException) -> None:
-        """Give a call its error."""
+        """Complete the call with an error."""
         if answer := self._waiting.pop(call, None):
             answer.refuse(error)

@@ -77,7 +77,7 @@ class QuietAMHeartbeats:
             self._plan(quiet)
 
     def resume(self, am: ApplicationMasterProcess) -> None:
-        """The AM sends its heartbeats again; nothing is done if it does so already."""
+        """Make the AM send its heartbeats again; a no-op if it already does."""
         quiet = self._masters.get(am.attempt_id)
         if quiet is None or quiet.am is not am:
             return
@@ -101,7 +101,7 @@ class QuietAMHeartbeats:
             self.resume(quiet.am)
 
     def before_fault(self, link: Link) -> None:
-        """A link gets a fault: those who use it send all their heartbeats."""
+        """Before a link gets a fault, make the processes that use it send all their heartbeats again."""
         for quiet in list(self._masters.values()):
             if quiet.am.scheduler_link == link.name:
                 self.resume(quiet.am)
@@ -143,6 +143,6 @@ class QuietAMHeartbeats:
         return replies[0]
 
     def _send_again(self, quiet: QuietMaster, under_way: UnderWay | None) -> None:
-        """The AM does everything by itself from now on."""
+        """Let the AM send its heartbeats itself from now on."""
         del self._masters[quiet.attempt_id]
         quiet.am.resume_heartbeats(quiet.count, quiet.due_ms, under_way)

@@ -139,7 +139,7 @@ class QuietHeartbeats:
         self._watch(quiet)
 
     def resume(self, nm: NodeManagerProcess) -> None:
-        """The NodeManager sends its heartbeats again; nothing is done if it does so already."""
+        """Make the NodeManager send its heartbeats again; a no-op if it already does."""
         quiet = self._nodes.get(nm.node_id)
         if quiet is None or quiet.nm is not nm:
             return
@@ -160,13 +160,13 @@ class QuietHeartbeats:
             self._call_for_round()
 
     def resume_all(self) -> None:
-        """All NodeManagers and AMs send their heartbeats again."""
+        """Make all NodeManagers and AMs send their heartbeats again."""
         self.of_masters.resume_all()
         for quiet in list(self._nodes.values()):
             self.resume(quiet.nm)
 
     def look(self) -> None:
-        """The ResourceManager has taken a step: call those nodes for which it may have something now."""
+        """After a step of the ResourceManager, schedule heartbeats of the nodes for which it may have news."""
         for node_id in self._rm.core.quiet_nodes.due():
             self._call(self._nodes[node_id])
         self._look_at_idle()
@@ -218,7 +218,7 @@ class QuietHeartbeats:
         return is_at_rest
 
     def _call(self, quiet: QuietNode) -> None:
-        """Have the next heartbeat arrive."""
+        """Schedule the arrival of the node's next heartbeat."""
         if not quiet.is_called:
             self._catch_up(quiet)
             quiet.is_called = True
@@ -263,7 +263,7 @@ class QuietHeartbeats:
         return replies[0]
 
     def _send_again(self, quiet: QuietNode, under_way: UnderWay | None, last_ms: int) -> None:
-        """The NodeManager does everything by itself from now on. Its last heartbeat arrived at `last_ms`."""
+        """Let the NodeManager send its heartbeats itself from now on. Its last one arrived at `last_ms`."""
         del self._nodes[quiet.nm.node_id]
         self._turns.discard(quiet)
         self._idle_turns.discard(quiet)

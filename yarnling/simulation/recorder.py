@@ -59,6 +59,6 @@ class HistoryWriter:
             self.history.changes.append(change)
 
     def close_spans(self) -> None:
-        """The run is over: what runs has been alive until now."""
+        """End the run: processes that still run have been alive until now."""
         for container_id, task in list(self._running):
             self.ended(container_id, None, task)

@@ -89,10 +89,10 @@ class SuspendedHeartbeats(Protocol):
     """The heartbeats of the cluster that are left out (yarnling.simulation.quiet_heartbeats)."""
 
     def look(self) -> None:
-        """The core has taken a step: some nodes' next heartbeats may change something now."""
+        """Check after a step of the core which nodes' next heartbeats may change something now."""
 
     def resume_all(self) -> None:
-        """All NodeManagers send their heartbeats again."""
+        """Make all NodeManagers send their heartbeats again."""
 
 
 class ResourceManagerProcess(CoreHost[Event, Effect]):
@@ -241,7 +241,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             self.step(ProcessStalled(paused_ms))
 
     def step(self, event: Event) -> None:
-        """While the state store cannot be written, requests that must be stored are refused."""
+        """Handle an event; while the state store cannot be written, refuse requests that must be stored."""
         problem = self._writer.problem if self._writer is not None else None
         if problem is not None and isinstance(event, DurableRequest):
             self.refuse(event.call, problem)

@@ -163,12 +163,12 @@ class PlanRun:
         self._faults_over = 0
 
     def go(self) -> None:
-        """Everything. Raises what a core raises."""
+        """Run all phases of the plan. Raises what a core raises."""
         for until_ms in self.phases():
             self.engine.run(until_ms)
 
     def phases(self) -> Iterator[int]:
-        """Everything: before it goes on, the engine must have run until the time that is yielded."""
+        """Carry out the phases of the plan; yields the times up to which the caller must run the engine."""
         self.cluster.start()
         if not (yield from self._until(lambda: self._missing_nodes() == [], START_WAIT_S)):
             raise TimeOver(f"the cluster did not start within {START_WAIT_S:g} s: {'; '.join(self._missing_nodes())}")
@@ -332,7 +332,7 @@ class PlanRun:
         return lines
 
     def _until(self, is_reached: Callable[[], bool], most_s: float) -> Generator[int, None, bool]:
-        """Let time pass until a condition holds, at most so long; whether it holds."""
+        """Let time pass until the condition holds or the limit is reached; returns whether it holds."""
         deadline_s = self.engine.elapsed_s + most_s
         while not is_reached():
             if self.engine.elapsed_s >= deadline_s:

@@ -284,7 +284,7 @@ def _holds_between(before: tuple[T, ...], after: tuple[T, ...], holds: Callable[
 
 
 def _simplest(item: T, ways: Sequence[Callable[[T], Iterator[T]]], holds: Callable[[T], bool]) -> T:
-    """In each way, replace the item by the first simpler one that still holds, until there is none."""
+    """Simplify the item in each of the ways, as long as the plan still fails."""
     for simpler in ways:
         while (found := next((one for one in simpler(item) if one != item and holds(one)), None)) is not None:
             item = found
@@ -296,7 +296,7 @@ def _numbers_below(number: int) -> list[int]:
 
 
 def _seconds_below(seconds: float) -> Iterator[float]:
-    """Nothing, a half, or the same with fewer digits."""
+    """Simpler values for a number of seconds: 0, half of it, and itself rounded to fewer digits."""
     for fewer in (0.0, round(seconds / 2, 1), round(seconds, 1)):
         if fewer < seconds or (fewer > seconds and round(seconds, 1) != seconds):
             yield fewer

@@ -97,13 +97,13 @@ class TaskProgress:
         self._note_over()
 
     def lose(self, container_id: ContainerId) -> int:
-        """The task of this container waits again, before the others; returns its group."""
+        """Put the task of this container back at the head of its group; returns the group."""
         task = self.running.pop(container_id)
         self.waiting[task.group].appendleft(task.number)
         return task.group
 
     def lose_all(self) -> None:
-        """Another attempt goes on; the containers of the last one have ended, or are about to be stopped."""
+        """Put the running tasks back for a new attempt; the last one's containers have ended or are being stopped."""
         for container_id in reversed(tuple(self.running)):
             self.lose(container_id)
 
@@ -184,7 +184,7 @@ class TaskGroupsCore(ApplicationCore[Event, Action]):
             self._wake_at(self._ends_ms)
 
     def _opening_ms(self, group: int) -> int | None:
-        """When the group is to be requested; None while it waits for others."""
+        """The time at which to request the group; None while it waits for others."""
         wanted = self._tasks.groups[group]
         if wanted.after is None or wanted.after < self._tasks.over:
             return self.now_ms + wanted.delay_ms

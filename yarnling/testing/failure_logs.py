@@ -23,14 +23,14 @@ _SUCCEEDED = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXI
 
 
 def mark(cluster: BlockingCluster) -> dict[Path, int]:
-    """{log file: its size now, in bytes}"""
+    """Record the sizes of all log files, for `sections`: {file: bytes}."""
     return {path: path.stat().st_size for path in (*_daemon_logs(cluster), *_container_files(cluster))}
 
 
 def sections(cluster: BlockingCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
-    """The containers' files, then the daemons' logs, the ResourceManager's first.
+    """The text added since `mark`, by file: of containers that did not succeed, then of daemons, the RM first.
 
-    Each has at most its last `lines_max` lines. `lines_max` 0 means all lines. Logs without a new line are left out.
+    At most the last `lines_max` lines of each file are included (0: all). Files without new text are left out.
     """
     succeeded = _succeeded(cluster)
     files = [

@@ -87,9 +87,9 @@ def refusal(source: Path | str, problem: str, remedy: str, line: int | None = No
 
 
 def json_documents(text: str, source: str) -> Iterator[tuple[int, object]]:
-    """(line, document) of each JSON document in a text that contains one after another, or a list of them.
+    """Yield (line, document) for each JSON document of a text: documents in a row, or the items of a list.
 
-    Raises ConfigurationException if there is none, or one is not valid JSON: the start of the next is then unknown.
+    Raises ConfigurationException if there is none, or at the first one that is not valid JSON.
     """
     is_empty = True
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -235,7 +235,7 @@ class ResourceLimits:
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Keep `amount` more of the limit for a child that was offered the node and failed on its own limit."""
+        """Withhold `amount` from later children, for a child that was offered the node and failed on its own limit."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 

@@ -138,7 +138,7 @@ class LiveService:
         return _json({"waiting": [plain(explanation) for explanation in await in_slices(collected(waiting))]})
 
     def _waiting_apps(self, asker: Asker) -> Iterator[Explanation]:
-        """Applications that the caller may not view are left out."""
+        """Explain each live application that the caller may view and that waits for containers."""
         context = self._core.context
         for app in list(context.apps.values()):
             is_live = app.application_id in context.apps and application_state(app) not in FINAL_APPLICATION_STATES
@@ -174,7 +174,7 @@ def _node(context: RMContext, node: RMNode, asker: Asker) -> dict[str, Any]:
 
 
 def _container(context: RMContext, container: RMContainer, asker: Asker) -> dict[str, Any]:
-    """A container; whose it is remains hidden from those who may not view its application."""
+    """The record of a container, without its id and owner if the caller may not view its application."""
     container_id = container.container.id
     app = context.apps.get(container_id.application_id)
     fields: dict[str, Any] = {"resource": container.resource.amounts(), "state": container.state.name}
@@ -193,7 +193,7 @@ def _container(context: RMContext, container: RMContainer, asker: Asker) -> dict
 
 
 def _of_app(container: RMContainer, ended_ms: int | None) -> dict[str, Any]:
-    """A container that an application no longer has, or does not have yet."""
+    """The record of a reserved container (`ended_ms` None) or of one that has ended."""
     return {
         "id": str(container.container.id),
         "node": str(container.node_id),
