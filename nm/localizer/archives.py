@@ -153,7 +153,7 @@ class _UnpackedTree:
 
     def write(self, path: str, read: Callable[[int], bytes]) -> None:
         try:
-            # Not through an earlier member of this name, which may have further names.
+            # Replace an earlier member of this name instead of overwriting it: hard links to it keep their content.
             if os.path.lexists(path):
                 os.unlink(path)
         except (IsADirectoryError, PermissionError):

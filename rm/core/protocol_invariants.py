@@ -1,4 +1,4 @@
-"""Invariants of the ResourceManager's answers and decisions, each checked at the step that could violate it.
+"""Invariants of the ResourceManager's replies and decisions, each checked at the step that could violate it.
 
 I-25, I-26: a call that is sent again gets the same reply, and each reply has the id that follows its request's. I-30:
 an end is reported once, and its node keeps it until the AM has acknowledged it. I-38: an application fails only after
@@ -82,7 +82,7 @@ class ProtocolAudit:
         yield from self._failures(effects)
 
     def _failures(self, effects: Iterable[Effect]) -> Iterator[str]:
-        """I-38: the failures of an application that failed for its attempts are counted here a second time."""
+        """I-38: recount the failed attempts of an application that failed because of them."""
         for effect in effects:
             if isinstance(effect, StateChanged) and effect.kind == "RMApp" and effect.target == RMAppState.FAILED.name:
                 app = self._context.apps.get(ApplicationId.parse(effect.subject))
@@ -101,7 +101,7 @@ def _too_few_failures(app: RMApp) -> Iterator[str]:
 
 
 def _stored(event: Event, effects: Iterable[Effect]) -> Iterator[str]:
-    """I-48: what is reported is stored before: AMs start, and applications are accepted and end, once that is so."""
+    """I-48: an AM starts, and an application is accepted or ends, only in a step that reports it as stored."""
     for effect in effects:
         if isinstance(effect, LaunchAM) and not isinstance(event, AttemptSaved):
             yield f"I-48: the AM of {effect.attempt_id} starts in a step of {type(event).__name__}"
@@ -112,7 +112,7 @@ def _stored(event: Event, effects: Iterable[Effect]) -> Iterator[str]:
 
 
 class HeartbeatAudit:
-    """I-25, I-45, and the half of I-30 that concerns nodes."""
+    """Checks replies to nodes: I-25 and I-45, and of I-30 that nodes keep ends until they are acknowledged."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -145,7 +145,7 @@ class HeartbeatAudit:
                 yield from self._forgotten(node_id, reply)
 
     def _ignored(self, event: RegisterNode) -> Iterator[str]:
-        """I-45: a container that was running before a restart of the ResourceManager is taken up, or ended."""
+        """I-45: a container that was running before a restart of the ResourceManager is recovered, or ended."""
         node = self._context.nodes.get(event.request.node_id)
         if node is None or not self._context.settings.work_preserving or node.state not in _TAKES_REPORTS:
             return
@@ -175,7 +175,7 @@ class HeartbeatAudit:
         return not (is_taken_up or is_ended or container_id in node.to_clean_up)
 
     def _note_former_nm(self, event: RegisterNode) -> None:
-        """A node that is new to the ResourceManager, or has no applications, has none of the containers that ended."""
+        """Note the ended containers that a node does not have, because it is new to the RM or has no applications."""
         node_id = event.request.node_id
         node, before = self._context.nodes.get(node_id), self._registered.get(node_id)
         self._registered[node_id] = node
@@ -189,7 +189,7 @@ class HeartbeatAudit:
             }
 
     def _forgotten(self, node_id: NodeId, reply: NodeHeartbeatResponse) -> Iterator[str]:
-        """An end that the ResourceManager decided needs no node to remember it.
+        """I-30: a node is told to forget an end too early. Ends that the ResourceManager decided are exempt.
 
         Another node may forget it, and so may another NM at the same port.
         """
@@ -207,7 +207,7 @@ class HeartbeatAudit:
 
 
 class AllocateAudit:
-    """I-26, I-30, I-39 and I-67, for the replies to AMs."""
+    """Checks replies to AMs: I-26, I-30, I-39 and I-67."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -219,7 +219,7 @@ class AllocateAudit:
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         if isinstance(event, RegisterNode):
             self._note_registration(event, effects)
-            # AbstractYarnScheduler.recoverContainersOnNode takes up all that a new node reports, also what has ended.
+            # AbstractYarnScheduler.recoverContainersOnNode recovers all containers a new node reports, even ended ones.
             for reported in self._reported.values():
                 reported.difference_update(container.container_id for container in event.request.containers)
         for effect in effects:
@@ -268,7 +268,7 @@ class AllocateAudit:
                 yield f"I-67: {attempt_id} gets {container.id} without a new NM token for {container.node_id}"
 
     def _note_registration(self, event: RegisterNode, effects: list[Effect]) -> None:
-        """A refused registration changes nothing."""
+        """Note that an accepted node needs new NM tokens; a refused registration changes nothing."""
         replies = (effect.value for effect in effects if isinstance(effect, Reply))
         if any(
             isinstance(reply, RegisterNodeManagerResponse) and reply.action is NodeAction.NORMAL for reply in replies

@@ -43,7 +43,7 @@ Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]
 
 
 class Rolling(Struct, frozen=True):
-    """When the keys of one kind change: a new one every `interval_ms`, which becomes current `activation_ms` later."""
+    """The schedule for keys of one kind: a new key every `interval_ms`, which becomes current `activation_ms` later."""
 
     kind: str
     keys: KeyRing

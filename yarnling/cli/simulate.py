@@ -108,7 +108,7 @@ def _run_options(options: PlanOptions) -> Options:
 
 
 def _seeds(options: PlanOptions, plan: Plan | None) -> range:
-    """From the seed of the command line, that of the plan, or one at random. Raises YarnException."""
+    """The seeds to run, from that of the command line, of the plan, or a random one. Raises YarnException."""
     given = options.seed if options.seed is not None or plan is None else plan.seed
     first = random.randrange(max(1, SEED_MAX - options.runs)) if given is None else given
     last = first + options.runs - 1

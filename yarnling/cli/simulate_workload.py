@@ -177,7 +177,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
-    """A bar in virtual time, with the real time that is left; lines if it would not be seen."""
+    """A progress bar in virtual time, with the remaining real time; lines of text if no bar can be shown."""
     console = notices()
     lines = ProgressLines(console)
     columns = (
@@ -260,7 +260,7 @@ def _print_longest(figures: Figures, console: Console) -> None:
 
 
 def all_in_report(report: Path | None) -> str:
-    """That a report has all lines, if there is one, or how to get one."""
+    """A hint that the report has all lines, or if there is none, how to get one."""
     return "the report has all" if report is not None else "-o DIR writes a report that has all"
 
 

@@ -145,7 +145,7 @@ def _print_emulation(options: UpOptions) -> None:
 
 
 def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
-    """Where the ResourceManager's web services are, if they are on."""
+    """Print the address of the ResourceManager's web services, if they are on."""
     address = addresses.get(WEBAPP_ADDRESS.key)
     if address is not None:
         console.print(f"Web pages, REST API, JMX and metrics: http://{address}/cluster", soft_wrap=True)

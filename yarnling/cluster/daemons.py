@@ -283,7 +283,7 @@ class ClusterDaemons:
         return self.nodes[number - 1]
 
     def log_dirs_of(self, node: Node) -> list[Path]:
-        """Where the logs of the node's containers are."""
+        """The directories with the logs of the node's containers."""
         return log_dirs(node.place, self._settings)
 
     async def start_nodes(
@@ -337,7 +337,7 @@ class ClusterDaemons:
         return "\n".join(lines)
 
     def logs_of_failure(self, kept: Path | None) -> str:
-        """Where the logs are, after a start that failed. Those in a temporary directory are written to `kept`."""
+        """The place of the logs after a failed start. Those in a temporary directory are copied to `kept`."""
         if not self.directory.temporary:
             return f"the logs are in {self.directory.logs}"
         if kept is None:

@@ -96,7 +96,7 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
 
 
 def _requests(found: Explanation) -> Iterator[Text]:
-    """The pending requests; after the last row of each its verdict."""
+    """Describe the pending requests, each followed by the verdict on why it waits."""
     for_am = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
     verdicts = {(verdict.priority, verdict.allocation_request_id): verdict for verdict in found.verdicts}
     for key, rows in groupby(found.asks, key=lambda ask: (ask.priority, ask.allocation_request_id)):
@@ -107,7 +107,7 @@ def _requests(found: Explanation) -> Iterator[Text]:
 
 
 def _verdict(verdict: VerdictReport, now_ms: int) -> Iterator[Text]:
-    """The sentence; what would change it; then what else is known."""
+    """Describe a verdict: why the request waits, the changes that would help, settings, notes, and nodes."""
     yield Text(in_line(f"    {verdict.sentence}"), "bold yellow")
     for change in verdict.changes:
         yield Text(in_line(f"    it would get a container {change}"), "green")
@@ -130,7 +130,7 @@ def _where(node_ids: Sequence[NodeId], count: int) -> str:
 
 
 def _alike(obstacles: Iterable[ObstacleReport]) -> list[list[ObstacleReport]]:
-    """Obstacles that differ only in node and time, in groups."""
+    """Group obstacles that differ only in node and time."""
     groups: dict[object, list[ObstacleReport]] = {}
     for obstacle in obstacles:
         groups.setdefault(replace(obstacle, node_id=None, at_ms=0), []).append(obstacle)
@@ -145,7 +145,7 @@ def amounts(resource: Resource, counted: Iterable[str] = ()) -> str:
 
 
 def _described(alike: Sequence[ObstacleReport], found: Explanation) -> Iterator[Text]:
-    """The lines of obstacles that differ only in node and time."""
+    """Describe a group of obstacles that differ only in node and time."""
     first = alike[0]
     node_ids = [obstacle.node_id for obstacle in alike if obstacle.node_id is not None]
     place = f"on {len(node_ids)} nodes ({_where(node_ids, len(node_ids))})" if node_ids[1:] else "everywhere"

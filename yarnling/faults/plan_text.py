@@ -82,6 +82,6 @@ def _plain(value: object) -> object:
 
 
 def _flow(value: Mapping[str, object] | str) -> str:
-    """On one line."""
+    """Write a value in YAML's flow style, on one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=_WIDTH_MAX, allow_unicode=True)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -69,7 +69,7 @@ def _height(row: SpanRow) -> int:
 
 
 def _tops(rows: Sequence[SpanRow]) -> tuple[list[int], int]:
-    """Where each row begins, and the height of all."""
+    """The top of each row, and the height of all."""
     tops, top = [], _GAP
     for row in rows:
         tops.append(top)

@@ -29,7 +29,7 @@ _OUTCOMES = list(Outcome)
 
 
 class _Texts:
-    """Each text has one number."""
+    """Numbers the distinct texts of a page, so that each is stored once."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
@@ -45,7 +45,7 @@ class _Texts:
         return found
 
     def detail(self, text: str) -> int:
-        """Like `number`; once there is too much text, the number of "(left out)"."""
+        """Like `number`, but once there is too much text, returns the number of "(left out)"."""
         return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
 
 

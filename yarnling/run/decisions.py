@@ -37,7 +37,7 @@ class Decisions:
         self._of_attempts: dict[ApplicationAttemptId, Sample] = {}
 
     def restarted(self, view: RMView) -> None:
-        """Go on with the view of a restarted ResourceManager.
+        """Continue with the view of a restarted ResourceManager.
 
         Containers that it recovers go on too. Those of a node that has not registered with it yet are not released.
         """
@@ -132,7 +132,7 @@ class Decisions:
         return replace(_decided(What.PREEMPTED, container, now_ms), reason=reason)
 
     def _refusal(self, refusal: RefusalSnapshot, now_ms: int) -> Iterator[Decision]:
-        """A refusal, unless the last one was the same."""
+        """The present refusal, unless it is the same as the last one."""
         key = refusal.application_id, refusal.node_id
         if self._refused.get(key) == refusal.reason:
             return

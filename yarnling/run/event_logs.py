@@ -99,7 +99,7 @@ class EventLogs:
         self._of_rm[call.rpc, container_id] = call
 
     def match(self) -> None:
-        """Make one call of the sending, the arrival and the answer of each."""
+        """Combine the sending, the arrival and the reply of each call into one record."""
         for key in dict.fromkeys((*self._sent, *self._received)):
             for sent, call in matched(self._sent.get(key, ()), self._received.get(key, ())):
                 if call is None:
@@ -115,7 +115,7 @@ class EventLogs:
             self.builder.call(call)
 
     def _match_with_rm(self, call: Call) -> None:
-        """The ResourceManager calls nodes as the attempt whose AM it starts or stops."""
+        """Fill in a call that the ResourceManager made, as the attempt whose AM it starts or stops."""
         keys = [(call.rpc, one) for one in _containers(call)]
         own = next((self._of_rm.pop(key) for key in keys if key in self._of_rm), None)
         if own is not None:
@@ -137,7 +137,7 @@ def _key(rpc: str, request: Any) -> _Key:
 
 
 def _end_with_reply(call: Call) -> None:
-    """The caller has no log: it is supposed to get the reply."""
+    """Assume that the caller received the reply, because it has no log."""
     if call.over_ms is None:
         call.over_ms = call.replied_ms
 
@@ -167,7 +167,7 @@ class _Log:
         raise NotImplementedError
 
     def step(self, now_ms: int, event: Any, effects: Sequence[Any]) -> None:
-        """The part that is special to the daemon."""
+        """Process a step in a way that depends on the daemon."""
 
     def _effect(self, now_ms: int, effect: Any) -> None:
         if isinstance(effect, StateChanged):

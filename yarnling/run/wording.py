@@ -92,7 +92,7 @@ def _add_lines(value: Any, indent: str, lines: list[str]) -> None:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters."""
+    """Truncate a text to at most so many characters."""
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 

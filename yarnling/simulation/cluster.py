@@ -277,7 +277,7 @@ class SimulatedCluster:
             case "RMNode":
                 node_id = NodeId.parse(subject)
                 machine = self.machine(self._numbers[node_id.host])
-                # A node that came back with another port counts as what its running process is.
+                # A node that came back with another port has two RMNodes; only that of the running process counts.
                 if machine.nm.node_id == node_id:
                     self.recorder.changed(f"nm-{machine.number}", change.target)
             case "RMApp":

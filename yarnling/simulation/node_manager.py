@@ -207,7 +207,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
                 aggregated = LogsAggregated(application_id)
                 self.after(FETCH_MS, Rank.CONTAINER, partial(self.step, aggregated))
             case InitAuxiliaryService() | StopAuxiliaryServices():
-                # Output of maps is where it was made, without a service.
+                # No shuffle service is simulated: reduces read the output of maps directly.
                 pass
             case _:
                 assert_never(effect)

@@ -258,7 +258,7 @@ def _number(options: Mapping[str, str], name: str, default: int, most: int) -> i
 
 
 def _ignore(_: object) -> None:
-    """The steps show what came of it."""
+    """Ignore the result of a call; the steps show its effects."""
 
 
 _VERBS: Mapping[str, Callable[[SteppedRun, list[str]], None]] = {

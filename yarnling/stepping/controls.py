@@ -54,7 +54,7 @@ class Controls:
         return self.branches[self.current].session
 
     def do(self, command: str, argument: str = "") -> str:
-        """Carry out a command; returns what the user should know, mostly nothing.
+        """Carry out a command; returns a message for the user, usually "".
 
         Raises InvalidArgumentException for a command or an argument that is not valid; then nothing has changed.
         """
@@ -135,5 +135,5 @@ def _is_change(step: Step) -> bool:
 
 
 def _heartbeat_of(node: str) -> Callable[[Step], bool]:
-    """A heartbeat of this node, or of any."""
+    """A predicate for heartbeats of this node, or of any node."""
     return lambda step: step.node != "" and node in {"", step.node}

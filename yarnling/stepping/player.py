@@ -25,7 +25,7 @@ class Player:
         self._changes = {made.position: made.change for made in changes}
 
     def advance(self) -> list[Noted]:
-        """Make one step; what was noted in it, nothing at the end of the run.
+        """Make one step; returns its notes, none at the end of the run.
 
         Raises InvalidArgumentException if the cluster does not allow the change that is made here.
         """

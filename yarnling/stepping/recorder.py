@@ -81,7 +81,7 @@ class Recorder(CallObserver):
         cluster.network.observer = self
 
     def note(self, text: str, by: str) -> None:
-        """Note something that no core did."""
+        """Note an event that is not a step of a core."""
         self._told()
         self._noted.append(Note(text, by))
 
@@ -108,7 +108,7 @@ class Recorder(CallObserver):
             self._noted.append(noted)
 
     def _name(self, application_id: ApplicationId) -> None:
-        """Tell applications apart that were submitted under one name."""
+        """Make the application's name unique, because several may be submitted under one name."""
         names = self._account.names.applications
         name = names[application_id]
         if any(other == name and known != application_id for known, other in names.items()):

@@ -57,7 +57,7 @@ class SteppedRun(ABC):
         return []
 
     def close(self) -> None:  # noqa: B027  most keep nothing
-        """Give back what it keeps outside memory."""
+        """Release the resources of the run that are outside memory, such as files."""
 
     def default_queue(self) -> str:
         """The path of the first leaf queue."""
@@ -68,7 +68,7 @@ class SteppedRun(ABC):
         return self.cluster.engine.now_ms - START_MS
 
     def note(self, text: str, by: str) -> None:
-        """Note what was done to the cluster, and who did it."""
+        """Note an action on the cluster, and who took it."""
         self._recorder.note(text, by)
 
     def noted(self) -> list[Noted]:
@@ -78,7 +78,7 @@ class SteppedRun(ABC):
         return self._recorder.take()
 
     def advance(self) -> list[Noted]:
-        """Let events happen up to the next one in which something can be seen; empty if the run is over."""
+        """Run events up to the next one with a visible effect; returns its notes, none if the run is over."""
         if self._limits is None:
             self._limits = self.limits()
             self._until_ms = next(self._limits, None)
@@ -107,12 +107,12 @@ class SteppedRun(ABC):
         return view_of(self.cluster, self.names, self.now_ms)
 
     def _end(self, why: str) -> None:
-        """Nothing happens any more."""
+        """End the run: no further event happens."""
         self._until_ms = None
         self.note(f"the run ends: {why}", RUN)
 
     def _happen(self, until_ms: int) -> bool:
-        """Let one event happen; False if none is planned until then, and it is that time."""
+        """Run one event; without one until the given time, set the clock to that time and return False."""
         engine, before = self.cluster.engine, self.cluster.engine.events
         engine.advance(until_ms, lambda: engine.events > before)
         return engine.events > before

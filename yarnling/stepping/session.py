@@ -94,7 +94,7 @@ class Session:
         self.position = bisect_right(self.steps, at_ms, key=lambda step: step.at_ms)
 
     def go_to_next(self, wanted: Callable[[Step], bool]) -> bool:
-        """Go to the next step of that kind; False, and stay, if there is none."""
+        """Go to the next step of that kind; if there is none, stay and return False."""
         position = self.position + 1
         while True:
             self._know(position)
@@ -128,13 +128,13 @@ class Session:
         return forked
 
     def close(self) -> None:
-        """Give back what the runs keep outside memory."""
+        """Release the resources of the runs that are outside memory, such as files."""
         self._ahead.run.close()
         if self._behind is not None:
             self._behind.run.close()
 
     def _know(self, position: int) -> None:
-        """Find the steps up to this position, or up to the end of the run."""
+        """Compute the steps up to this position, or up to the end of the run."""
         ahead = self._ahead
         while ahead.position < position and not self.is_complete:
             noted = ahead.advance() if ahead.position < STEPS_MAX else []

@@ -35,7 +35,7 @@ DEFAULT_SCENE = "allocate"
 
 
 class Source(ABC):
-    """Something that is run from its start again and again, each time in the same way.
+    """The definition of a run that can be started any number of times, always with the same events.
 
     `arguments`: the words of the command line that name it.
     """

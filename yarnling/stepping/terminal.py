@@ -28,7 +28,7 @@ _PLACEHOLDERS = {
 
 
 class StepApp(App[None]):
-    """Shows a run at one position. The keys are in the footer; `f` and `k` ask for the change of a fork."""
+    """Shows a run at one position. The footer lists the keys; `f` and `k` ask for a change and fork the run."""
 
     TITLE = "yarnling step"
     ENABLE_COMMAND_PALETTE = False
@@ -117,7 +117,7 @@ class StepApp(App[None]):
             self.action_do("next")
 
     def action_heartbeat(self, number: int) -> None:
-        """Go to the next heartbeat of that node."""
+        """Go to the next heartbeat of the node."""
         nodes = self.controls.session.view().nodes
         if number <= len(nodes):
             self.action_do("heartbeat", nodes[number - 1].name)
@@ -151,7 +151,7 @@ class StepApp(App[None]):
         self.action_do("branch", str((self.controls.current + by) % len(self.controls.branches)))
 
     def action_fields(self) -> None:
-        """Show the fields of the event, or not."""
+        """Show or hide the fields of the event."""
         self._with_fields = not self._with_fields
         self._draw()
 

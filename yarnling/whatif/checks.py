@@ -26,7 +26,7 @@ SIMILAR_MAX = 3
 
 
 class QueueMap(Struct, frozen=True):
-    """`targets`: {queue of the workload: queue to submit to instead}. `option`: of the command, where it was given."""
+    """Queues to submit to instead: `targets` {queue of the workload: other queue}, from the `option` of that name."""
 
     targets: Mapping[str, str] = {}
     option: str = "--queue-map"
@@ -51,7 +51,7 @@ def refuse_if_unfit(
     nodes: Sequence[WorkloadNode],
     queue_map: QueueMap = NO_QUEUE_MAP,
 ) -> None:
-    """Raise YarnException with everything that keeps the workload from running. `queue_map`: what was applied to it."""
+    """Raise YarnException with all faults that keep the workload, to which `queue_map` was applied, from running."""
     core = ResourceManagerCore(conf, cluster_timestamp=1)
     faults = [
         *_node_faults(conf, nodes),
@@ -74,12 +74,12 @@ def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:
 
 
 def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> tuple[str, ...]:
-    """Warnings about what is simulated in another way than the workload says."""
+    """Warnings about parts of the workload that are simulated differently."""
     return (*_size_warnings(conf, workload), *_host_warnings(workload, nodes))
 
 
 def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
-    """Assumptions about starts of AMs and tasks, and about requests of AMs: a workload has them rather than a trace."""
+    """Describe the assumed start times of AMs and tasks, and the way AMs send requests; traces do not record them."""
     applications = workload.applications
     am = _range({one.am_start_ms for one in applications})
     task = _range({one.task_start_ms for one in applications})
@@ -98,7 +98,7 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
 
 
 def _range(values_ms: Set[int]) -> str:
-    """The only time of a set, or its least and its largest."""
+    """Describe a set of durations: the only one, or the shortest and the longest."""
     shown = [duration(value) for value in sorted(values_ms or {0})]
     return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 

@@ -79,7 +79,7 @@ def p95_by_queue(waits: Sequence[Moved]) -> Picture:
 
 
 def missed_by_queue(missed: Sequence[Moved]) -> Picture:
-    """For each queue with deadlines how many applications missed theirs, before and after."""
+    """Draw for each queue with deadlines how many applications missed theirs, before and after."""
     rows = missed[::-1]
 
     def draw(axes: Axes, width: int) -> None:

@@ -102,7 +102,7 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _doubt(comparison: Comparison) -> list[str]:
-    """That there are too few seeds to tell chance from the effect of the change."""
+    """A warning that too few seeds were run to tell chance from the effect of the change."""
     seeds = min(len(comparison.before), len(comparison.after))
     if seeds >= SEEDS_ENOUGH or not comparison.differences:
         return []
@@ -185,12 +185,12 @@ def _for_headline(comparison: Comparison) -> list[Difference]:
 
 
 def _values(difference: Difference) -> tuple[str, object, object]:
-    """Equal for a queue and its only user, whose sentences would say the same."""
+    """A key that is equal for a queue and its only user, whose sentences would say the same."""
     return difference.measure.name, difference.before, difference.after
 
 
 def _spoken_of(comparison: Comparison) -> list[Difference]:
-    """The differences that sentences are about: those of the cluster and of parents alone if many queues changed."""
+    """The differences to describe in sentences: only those of the cluster and of parents if many queues changed."""
     parents = {each.parent for each in comparison.parents()}
     return [
         each

@@ -41,7 +41,7 @@ def waits_over_time(waits: Sequence[Waits], span_ms: int, until_ms: int) -> Pict
 
 
 def wait_distribution(waits: Mapping[str, Sequence[Wait]], roles: Mapping[str, str]) -> Picture:
-    """For each queue, which share of its containers waited at most how long. `waits`: {name: its waits, in order}."""
+    """Draw for each queue the cumulative distribution of its waits. `waits`: {name: its waits, in order}."""
     ordered = [name for name in waits if roles[name] != OTHERS]
 
     def draw(axes: Axes, width: int) -> None:

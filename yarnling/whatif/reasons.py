@@ -74,11 +74,11 @@ class MainReason(Struct, frozen=True):
     sentence: str
 
     def short(self) -> str:
-        """A few words: "AM limit of the queue (85 %)"."""
+        """The reason in a few words: "AM limit of the queue (85 %)"."""
         return f"{_WORDS[Cause[self.cause]]} ({share(self.share)})"
 
     def long(self) -> str:
-        """The sentence without its beginning: "85 %: queue root.etl is at its limit for AMs..."."""
+        """The reason as a sentence: "85 %: queue root.etl is at its limit for AMs..."."""
         return f"{share(self.share)}: {self.sentence.removeprefix('waits because ')}"
 
 
@@ -102,7 +102,7 @@ class WaitingTime:
         self._groups: dict[WaitingGroup, _Waited] = {}
 
     def add(self, group: WaitingGroup, container_ms: int) -> None:
-        """Containers of the group have waited for this long together."""
+        """Add waiting time of the group, summed over its containers."""
         self._groups.setdefault(group, _Waited()).unexplained_ms += container_ms
 
     def due(self, waiting: Iterable[WaitingGroup]) -> list[WaitingGroup]:
@@ -111,7 +111,7 @@ class WaitingTime:
         return heapq.nlargest(GROUPS_EXPLAINED_MAX, due, key=lambda group: self._groups[group].unexplained_ms)
 
     def explain(self, group: WaitingGroup, cause: str, sentence: str) -> None:
-        """Put the unexplained waiting time of the group down to a cause."""
+        """Attribute the unexplained waiting time of the group to a cause."""
         waited = self._groups[group]
         waited.causes[cause] += waited.unexplained_ms
         waited.sentences[cause] = sentence
@@ -140,7 +140,7 @@ def main_reason(reasons: Iterable[WaitReason], scope: Scope, *, of_ams: bool = F
 
 
 def reason_of_measure(reasons: Sequence[WaitReason], scope: Scope, measure: Measure) -> MainReason | None:
-    """The main reason of what a measure is about; None if that is not a wait."""
+    """The main reason for the waits that a measure counts; None if it does not measure waits."""
     if measure.name not in _OF_ALL | _OF_AMS:
         return None
     return main_reason(reasons, scope, of_ams=measure.name in _OF_AMS)

@@ -101,12 +101,12 @@ class KeyWaits:
     explained: list[Explained] = field(default_factory=list)
 
     def over(self, record: ContainerRecord, now_ms: int) -> None:
-        """The wait of this request is over."""
+        """End the wait of this request."""
         if self.longest is None or record.wait_ms(now_ms) > self.longest.wait_ms(now_ms):
             self.longest = record
 
     def explanation(self, record: ContainerRecord, now_ms: int) -> str:
-        """The reason of the wait in the end, and before that, if another cause held for long; "" if unknown."""
+        """The last reason of the wait, preceded by another one that held for long, if any; "" if unknown."""
         wait_ms = record.wait_ms(now_ms)
         until_ms = record.requested_ms + wait_ms
         held_ms, sentences = dict[str, int](), dict[str, str]()
@@ -187,7 +187,7 @@ class RecordedApplication:
         self._recording.unended[self.position] = self
 
     def answered(self, refusal: YarnException | None) -> None:
-        """The submission was accepted, or refused."""
+        """Note whether the submission was accepted or refused."""
         if refusal is not None:
             self._over(REFUSED, refusal.message)
 
@@ -221,7 +221,7 @@ class RecordedApplication:
             self._recording.unended.pop(self.position, None)
 
     def _withdraw(self, keys: Iterable[RequestKey]) -> None:
-        """Nothing is requested with these keys any more."""
+        """Withdraw the waiting requests of these keys."""
         now_ms = self._recording.now_ms
         for waits in map(self.waits.__getitem__, keys):
             for record in waits.waiting:
@@ -289,7 +289,7 @@ class RecordedApplication:
         self.waits[AM_KEY].waiting.append(self._recording.requested(self.position, AM_KEY, resource))
 
     def _allocated(self, key: RequestKey, container: Container) -> ContainerRecord | None:
-        """The oldest request of the key has been satisfied."""
+        """Note that the oldest request of the key was satisfied."""
         waits, now_ms = self.waits[key], self._recording.now_ms
         if not waits.waiting:
             return None

@@ -127,7 +127,7 @@ class _Running:
             self._plan(RecordedApplication(self._recording, work, self._view))
 
     def go(self, progress: Progress) -> bool:
-        """Run to the end; False if `progress` ended it before."""
+        """Run to the end; returns False if `progress` stopped the run early."""
         until_ms, began_ms = self._options.until_ms, self._recording.began_ms
         while (now_ms := self._recording.now_ms) < until_ms and not self._is_over():
             self._engine.run(began_ms + min(now_ms + self._sampler.interval_ms, until_ms))
@@ -182,7 +182,7 @@ class _Running:
         return RMView(self._cluster.rm.core)
 
     def _scheduled_ms(self, container_id: ContainerId) -> int | None:
-        """When the scheduler placed a container, since the start; None if it has ended already."""
+        """The time since the start at which the scheduler placed a container; None if it has already ended."""
         container = self._view().container(container_id)
         return None if container is None else container.started_ms - self._recording.began_ms
 

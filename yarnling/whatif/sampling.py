@@ -65,7 +65,7 @@ class Sampler:
         self.interval_ms = next(self._intervals_ms)
 
     def sample(self) -> None:
-        """Look at everything now."""
+        """Take a sample now."""
         now_ms = self._recording.now_ms
         self.samples += [QueueSample(now_ms, *queue) for queue in self._view.queues(self._labels)]
         self._note_limits()
@@ -95,7 +95,7 @@ class Sampler:
         )
 
     def _note_limits(self) -> None:
-        """Add the interval to what waits because of an AM limit or a user limit."""
+        """Add the interval to the waits of applications that wait because of an AM limit or a user limit."""
         for application in self._recording.unended.values():
             if not any(waits.waiting for waits in application.waits.values()):
                 continue
@@ -147,7 +147,7 @@ class Sampler:
         return EXPLAINED_AGAIN_AFTER * wait_ms if record is one.record else wait_ms + 1
 
     def _report(self, one: _LongWait) -> VerdictReport | None:
-        """The verdict on the request now, if anything is known of its attempt."""
+        """The present verdict on the request; None if its attempt is unknown."""
         application_id = one.application.application_id
         for report in [] if application_id is None else self._view.verdicts(application_id):
             if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
@@ -155,7 +155,7 @@ class Sampler:
         return None
 
     def _of_keys(self, applications: Iterable[RecordedApplication], now_ms: int) -> Iterator[list[_LongWait]]:
-        """For each key with waits, its longest wait that is over, and that of its oldest request."""
+        """For each key with waits: its longest finished wait, and that of its oldest pending request."""
         for application in applications:
             for key, waits in application.waits.items():
                 records = [waits.longest, waits.waiting[0] if waits.waiting else None]
@@ -165,5 +165,5 @@ class Sampler:
 
 
 def _length(wait: _LongWait) -> tuple[int, int]:
-    """The longer wait is the larger one; of equal ones the earlier one."""
+    """The sort key of waits: by length, of equal ones the earlier one is larger."""
     return wait.wait_ms, -wait.record.position

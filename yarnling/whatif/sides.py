@@ -106,7 +106,7 @@ def runs_of(directory: Path, experiment: Experiment) -> list[SideRun]:
 
 @contextmanager
 def _naming(directory: Path) -> Iterator[None]:
-    """Put the directory before each line of the message of a YarnException."""
+    """Prefix each line of a YarnException's message with the directory."""
     try:
         yield
     except YarnException as error:

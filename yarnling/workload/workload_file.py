@@ -49,7 +49,7 @@ VERSION = 1
 
 
 def _run(value: object) -> object:
-    """A run of equal durations: [duration, count]; a single number is one duration."""
+    """Convert an item of `durations_ms` to [duration, count]; a plain number is one duration."""
     return value if isinstance(value, list) else [value, 1]
 
 
