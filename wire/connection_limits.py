@@ -62,8 +62,8 @@ def descriptors_needed(addresses: int, connections: int) -> int:
 def allow_descriptors(needed: int, user: str, remedy: str = "", *, wanted: int | None = None) -> int:
     """Raise the process's limit of open files to `wanted`, if it is lower, as far as allowed. Returns the limit.
 
-    `wanted`: None for `needed`. Raises YarnException if the hard limit is below what `user` needs; `remedy` is another
-    one than a higher limit.
+    `wanted` None means `needed`. Raises YarnException if the hard limit is too low for `user`, which needs `needed`;
+    the message names a higher limit as the remedy, and ends with `remedy`, an alternative.
     """
     soft, hard = (_number(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
     if hard < needed:

@@ -32,10 +32,10 @@ class Core(Protocol[AnyEvent, Effect]):
 
 
 class Asks(Protocol[AnyEvent]):
-    """The part of the shell around a core that a service needs: to ask it."""
+    """The part of a core's shell that a service uses: sending a call to the core."""
 
     async def ask(self, event_of: Callable[[int], AnyEvent]) -> Any:
-        """The core's reply to the event that `event_of` makes with the call's number. Raises the core's refusal."""
+        """Send the event that `event_of` makes with the call's number; returns the reply. Raises the core's refusal."""
 
 
 class WallClock:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without automatic collections. Afterwards they are as before."""
+    """Suspend automatic garbage collection while the context is open."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -27,7 +27,7 @@ COLLECTIONS_OF_OLDER = 4
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """With collections after 200,000 new objects, in place of Python's 700. Afterwards they are as before.
+    """Collect garbage only after 200,000 new objects, instead of Python's 700, while the context is open.
 
     A simulation makes many objects that stay. Looking at them again and again takes up to a fifth of its time. Of
     several such blocks in threads the first one decides.

@@ -67,7 +67,7 @@ class Rpc(Generic[Request, Reply]):
 
     @property
     def path(self) -> str:
-        """gRPC's name of the method."""
+        """The path of the method in gRPC."""
         return f"/{self.service}/{self.name}"
 
     @overload

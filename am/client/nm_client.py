@@ -204,7 +204,7 @@ class NodeStarts:
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self, container_id: ContainerId, request: StartContainerRequest) -> YarnException | None:
-        """None once the container is started, else the error; CallOutcomeUnknown if it may have been started."""
+        """Start a container; returns None or the error, which is CallOutcomeUnknown if it may have been started."""
         self._numbers += 1
         number = self._numbers
         outcome: asyncio.Future[YarnException | None] = asyncio.get_running_loop().create_future()

@@ -171,13 +171,13 @@ class AMRMClientCore:
         self._dispatcher.on(Tick, self._deadline_reached)
 
     def handle(self, event: ClientEvent, now_ms: int) -> list[ClientEffect]:
-        """Take an event at `now_ms` (never less than at the last one); carry the effects out in order."""
+        """Handle an event at `now_ms`, which never decreases; returns the effects, to be carried out in order."""
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When to send Tick; None if only a reply or the application can cause the next step."""
+        """The time to send Tick; None if only a reply or the application can cause the next step."""
         return self._pause_ends_ms
 
     @property
@@ -280,7 +280,7 @@ class AMRMClientCore:
                 self._finish_failed(event.error)
 
     def _takes(self, call: int) -> bool:
-        """True if this is the call under way; from now on none is."""
+        """True if this is the call under way, which then counts as finished."""
         if call != self._calls or self._request is None:
             return False
         self._request = None
@@ -290,7 +290,7 @@ class AMRMClientCore:
         return isinstance(error, CallOutcomeUnknown) and self._dispatcher.now_ms <= self._silent_until_ms
 
     def _registered(self, response: RegisterApplicationMasterResponse) -> None:
-        """After a restart of the RM, the answer brings NM tokens; earlier attempts' containers are known already."""
+        """Handle a registration. After an RM restart it only brings NM tokens: the containers are known already."""
         events = self._state.handle_registered(response)
         if self.phase is ClientPhase.UNREGISTERING:
             self._pause_before_outcome()
@@ -303,7 +303,7 @@ class AMRMClientCore:
             self._pause(self._interval_ms, self._send_heartbeat)
 
     def _registration_failed(self, error: YarnException) -> None:
-        """A registration that is not the first may have been carried out by an earlier call, whose answer was lost."""
+        """Handle a refused registration. If it was repeated, an earlier call may have registered the attempt."""
         is_known = isinstance(error, InvalidApplicationMasterRequestException)
         if self.phase is ClientPhase.UNREGISTERING and is_known:
             self._pause_before_outcome()

@@ -144,14 +144,14 @@ class ContainerStarts:
         self._dispatcher.on(_RetryDue, self._retry_due)
 
     def handle(self, event: StartEvent, now_ms: int) -> list[StartEffect]:
-        """Take an event at `now_ms` (never less than at the last one); carry the effects out in order."""
+        """Handle an event at `now_ms`, which never decreases; returns the effects, to be carried out in order."""
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When to send Tick; None: only an answer or a further start continues it."""
+        """The time to send Tick; None if only a reply or a further start can cause the next step."""
         retry_ms = self._dispatcher.next_deadline_ms()
         return retry_ms if self._send_due_ms is None else self._send_due_ms
 
@@ -177,7 +177,7 @@ class ContainerStarts:
         return bool(self._sent) or self._examined is not None
 
     def _deadline_reached(self, event: Tick) -> None:
-        """The moment is over whose starts share a call, or a pause, which is a timer of the dispatcher."""
+        """Send the starts collected for one call, or continue after a pause, which is a timer of the dispatcher."""
         self._send_due_ms = None
         self._send_next()
 

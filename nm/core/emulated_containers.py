@@ -118,7 +118,7 @@ class EmulatedContainers:
         return container_id in self.running or container_id in self._starting
 
     def handle(self, event: EmulationEvent, now_ms: int) -> list[EmulationEffect]:
-        """Take an event at `now_ms` (never less than at the last one); carry the effects out in order."""
+        """Handle an event at `now_ms`, which never decreases; returns the effects, to be carried out in order."""
         self._now_ms = now_ms
         match event:
             case LaunchContainer():
@@ -135,7 +135,7 @@ class EmulatedContainers:
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When to send Tick; None: all containers end only by a signal."""
+        """The time to send Tick; None if all containers end only by a signal."""
         if self._deferred:
             return self._now_ms
         return self._ends[0][0] if self._ends else None
@@ -160,7 +160,7 @@ class EmulatedContainers:
             self._terminate(container)
 
     def _terminate(self, container: EmulatedContainer) -> None:
-        """The container exits when its rule says so, unless its stages, or an earlier SIGTERM, end it before that."""
+        """Schedule the exit after SIGTERM by the container's rule, unless it is due to end earlier."""
         after_ms = self._rules[container.effect.emulation].after_term_ms
         if after_ms == 0:
             self._end_soon(container, ContainerExitStatus.TERMINATED)
@@ -209,7 +209,7 @@ class EmulatedContainers:
         return f"{self._seed}/{attempt_id.application_id.id}/{attempt_id.attempt}/{number}/{effect.launch}"
 
     def _end_at(self, container: EmulatedContainer, end_ms: int) -> None:
-        """Let it end at `end_ms`, in place of the end that it has in the heap."""
+        """Schedule the container's end at `end_ms`, in place of the end that it has in the heap."""
         self._stale_ends += container.end_ms is not None
         container.end_ms = end_ms
         heapq.heappush(self._ends, (end_ms, container.pid, container))
@@ -224,7 +224,7 @@ class EmulatedContainers:
                 self._stale_ends -= 1
 
     def _end_profile(self, container: EmulatedContainer) -> None:
-        """Its stages, or its time after SIGTERM, are over. An AM that ends with exit code 0 unregisters first."""
+        """End a container whose stages, or time after SIGTERM, are over. An AM with exit code 0 unregisters first."""
         exit_code = ContainerExitStatus.TERMINATED if container.is_terminating else container.profile.exit_code
         if container.has_master and exit_code == 0:
             self._effects.append(FinishMaster(container.effect.container_id))
@@ -233,7 +233,7 @@ class EmulatedContainers:
         self._report_end(container)
 
     def _program_ended(self, event: ProgramEnded) -> None:
-        """An AM has unregistered, or the ResourceManager shut it down while its stages went on."""
+        """End an AM that has unregistered, or that the ResourceManager shut down before its stages were over."""
         container = self.running.get(event.container_id)
         if container is None or container.effect.launch != event.launch or container.exit_code is not None:
             return
@@ -252,7 +252,7 @@ class EmulatedContainers:
             self._stale_ends = 0
 
     def _forget_end(self, container: EmulatedContainer) -> None:
-        """End it before the end that it has in the heap."""
+        """Cancel the container's scheduled end, because it ends earlier; the entry in the heap becomes stale."""
         self._stale_ends += container.end_ms is not None
         container.end_ms = None
 

@@ -140,7 +140,7 @@ class NodeAudit:
                 yield f"I-33: {token.container_id} was started by {event.caller.attempt_id}"
 
     def _of_updates(self, event: Event, effects: list[Effect]) -> Iterator[str]:
-        """A container that is being killed keeps its size."""
+        """Check that a container that is being killed keeps its size."""
         tokens = event.tokens if isinstance(event, UpdateContainers) else ()
         replies = [effect.value for effect in effects if isinstance(effect, Reply)]
         accepted = {one for reply in replies if isinstance(reply, UpdateContainersResponse) for one in reply.succeeded}
@@ -158,7 +158,7 @@ class NodeAudit:
         self._sizes = sizes
 
     def _unreported(self, effects: list[Effect]) -> Iterator[str]:
-        """Containers that grew before a heartbeat, which does not report them."""
+        """Check that a heartbeat reports all containers that have grown since the last one."""
         for effect in effects:
             if isinstance(effect, SendHeartbeat) and self._grown:
                 reported = {container.id for container in effect.request.increased_containers}

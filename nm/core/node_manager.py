@@ -149,7 +149,7 @@ class NodeManagerCore:
         return self.status.pause()
 
     def resume_heartbeats(self, count: int, due_ms: int, now_ms: int) -> None:
-        """Be as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
+        """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
         interval_ms = self.context.settings.cache_cleanup_interval_ms
         for cleanup_ms in self._cleanups_due_ms:
             missed = max(0, -((cleanup_ms - now_ms) // interval_ms))

@@ -130,7 +130,7 @@ class NodeStatusUpdater:
     def registered(self, response: RegisterNodeManagerResponse) -> str:
         """Handle the answer to a registration, and send the first heartbeat.
 
-        Returns why the RM refuses the node or the node the RM, or "".
+        Returns the reason why the RM refuses the node, or the node refuses the RM; "" if neither does.
         """
         if self.state is not Conversation.REGISTERING:
             return ""
@@ -150,7 +150,7 @@ class NodeStatusUpdater:
         return ""
 
     def _outdated_rm(self, version: str) -> str:
-        """Why the node does not start with an RM of this version, or "" (NodeStatusUpdaterImpl.registerWithRM)."""
+        """The reason not to start with an RM of this version, or "" (NodeStatusUpdaterImpl.registerWithRM)."""
         minimum = self._context.settings.rm_minimum_version
         if minimum is None:
             return ""
@@ -285,7 +285,7 @@ class NodeStatusUpdater:
         return self._next_request(())
 
     def resume(self, count: int, due_ms: int) -> None:
-        """Be as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
+        """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
         self._response_id = (self._response_id + count) & INT32_MAX
         self._heartbeat_number += count
         dispatcher = self._context.dispatcher

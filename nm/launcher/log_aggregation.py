@@ -92,7 +92,7 @@ def aggregate_logs(effect: AggregateLogs, node_id: NodeId, directories: NodeDire
     try:
         name = node_file(node_id)
         if _exists(name, parent):
-            # A node that ran the application before its restart: readers take every file of the directory.
+            # The node wrote a file before it restarted. Add another one: readers take all files of the directory.
             name = f"{name}_{time.time_ns() // 1_000_000}"
         with full_disk_named(f"{directory}/{name}"):
             _write(f"{name}{TEMPORARY}", parent, effect, directories, containers)

@@ -18,10 +18,10 @@ class AuxiliaryService(Protocol):
     def metadata(self) -> bytes: ...
 
     def init_application(self, application_id: ApplicationId, user: str, data: bytes) -> None:
-        """An application uses the service here; `data` is the service data of one of its containers."""
+        """Serve an application; `data` is the service data of one of its containers."""
 
     def stop_application(self, application_id: ApplicationId) -> None:
-        """An application has ended here; it may not have used the service."""
+        """Stop serving an application, which has ended on the node; it may not have used the service."""
 
 
 class AuxiliaryServices:

@@ -108,7 +108,7 @@ class ApplicationMasterService:
         return session.response
 
     def skip_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
-        """Be as after a heartbeat of the AM that contains nothing new, if the reply contains only the headroom.
+        """Apply a heartbeat of the AM that contains nothing new, if the reply would contain only the headroom.
 
         Otherwise returns False, and nothing has changed. For simulations, which leave such heartbeats out.
         """

@@ -54,7 +54,7 @@ class BookingAudit:
             yield from started
 
     def _freed(self) -> Iterator[str]:
-        """I-07. Only nodes that stayed the same in this step are compared.
+        """I-07: resources of running containers are not free. Nodes that changed in this step are not compared.
 
         A container counts as running from the heartbeat after its NM registered with it
         (RMNodeImpl.ReconnectNodeTransition). A node that reports a container as ended, and then as running, frees its

@@ -21,7 +21,7 @@ class AppLogAggregation:
         self._nodes: dict[NodeId, Status] = {}
 
     def add_node(self, node_id: NodeId) -> None:
-        """The application has a container on the node."""
+        """Note that the application has a container on the node."""
         if self._enabled and self._outcome is None:
             self._nodes.setdefault(node_id, Status.NOT_START)
 

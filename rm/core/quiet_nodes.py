@@ -67,12 +67,12 @@ class QuietNodes:
         return place.heard_ms == heard_ms and period_ms <= scheduler.context.settings.asynchronous.skip_after_ms
 
     def suspend(self, node_id: NodeId) -> None:
-        """From now on heartbeats of the node may be left out: it does not expire."""
+        """Start leaving out heartbeats of the node, which does not expire meanwhile."""
         if self._context.node_liveness.suspend(node_id):
             self._suspended[node_id] = None
 
     def resume(self, node_id: NodeId, last_ms: int) -> None:
-        """End the omission of the node's heartbeats; the last one left out would have arrived at `last_ms`."""
+        """Stop leaving out the node's heartbeats; the last one left out would have arrived at `last_ms`."""
         self._forget(node_id)
         if node_id in self._suspended:
             del self._suspended[node_id]

@@ -150,7 +150,7 @@ class ResourceManagerCore:
         return effects
 
     def skip_am_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
-        """Be as after a heartbeat of this AM without news, if it would be answered with nothing but the headroom.
+        """Apply a heartbeat of this AM without news, if the reply would contain only the headroom.
 
         Otherwise returns False, and nothing has changed. With asynchronous scheduling a walk may be due afterwards.
         """
@@ -161,7 +161,7 @@ class ResourceManagerCore:
         return is_skipped
 
     def next_deadline_ms(self) -> int | None:
-        """When something may expire next: send a Tick then. None: nothing is watched."""
+        """The next time at which something may expire: send a Tick then. None: nothing is watched."""
         context = self.context
         deadlines = [
             deadline

@@ -131,7 +131,7 @@ class CapacityScheduler:
         self._nodes.end_overcommitment(node_id, container_id, kills=kills)
 
     def note_state(self, node_id: NodeId, *, is_running: bool) -> None:
-        """The state of a node may have changed. Nothing is booked on a node that is not RUNNING."""
+        """Note that the state of a node may have changed. Nothing is booked on a node that is not RUNNING."""
         self._nodes.note_state(node_id, is_running=is_running)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:

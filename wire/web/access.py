@@ -32,7 +32,7 @@ BODY_TYPES = frozenset({"application/json", "application/xml"})
 
 
 class AccessRefused(Exception):
-    """The request is not looked at; `text` says why and what would be accepted."""
+    """The request is refused before it is processed; `text` names the reason and what would be accepted."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -97,7 +97,7 @@ async def read_body(request: Request) -> bytes:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Browsers name the origin of the page in every request that changes something."""
+    """Refuse requests of other sites' pages: browsers send the page's origin with requests that change something."""
     origin = headers.get("origin")
     if origin is not None and origin.lower() != f"http://{headers.get('host', '')}".lower():
         raise AccessRefused(403, f"Origin {origin[:100]!r}: requests from other origins may not change anything")

@@ -49,7 +49,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Answer(Struct, frozen=True):
-    """A document, None for an empty body."""
+    """An answer with a document as its body, or with an empty body (None)."""
 
     document: Document | None
     status: int = 200

@@ -205,7 +205,7 @@ def xml_element(name: str, element: Element) -> str:
 
 
 def _xml(name: str, value: Value, out: list[str], *, declared: bool) -> None:
-    """`declared`: an element above has declared the namespace of type names."""
+    """Write an element as XML. `declared`: an element above has declared the namespace of type names."""
     if value is None:
         return
     if isinstance(value, Element):

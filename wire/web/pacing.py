@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def in_slices(steps: Generator[None, None, T]) -> T:
-    """The result of the steps; there may be a pause after each of them."""
+    """Run the steps, with a pause for other tasks whenever they have run for long; returns their result."""
     pause_s = time.monotonic() + SLICE_S
     while True:
         try:
@@ -28,7 +28,7 @@ async def in_slices(steps: Generator[None, None, T]) -> T:
 
 
 def collected(items: Iterable[T]) -> Generator[None, None, list[T]]:
-    """The items, one at each step."""
+    """Collect the items, one at each step, for `in_slices`."""
     found: list[T] = []
     for item in items:
         found.append(item)

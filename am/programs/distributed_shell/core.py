@@ -107,7 +107,7 @@ class DistributedShellCore(ApplicationCore[Event, Action]):
                 self._dispatcher.emit(RequestContainer(self._request))
 
     def _adopt(self, event: ContainersFromPreviousAttempts) -> None:
-        """Containers of an earlier attempt replace as many requests; `requested` counts them already.
+        """Adopt containers of an earlier attempt, which replace as many requests; `requested` counts them already.
 
         After a restart of the RM they are reported with their nodes, perhaps once others have replaced them all.
         """

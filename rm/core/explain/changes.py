@@ -195,7 +195,7 @@ class _Candidates:
         trial.scheduler.context.note_change()
 
     def _of_setting(self, setting: SettingInForce) -> Iterator[TriedChange]:
-        """The setting's value raised as far as the amounts of the verdict suggest, then further."""
+        """Try larger values of the setting: first what the amounts of the verdict suggest, then more."""
         if setting.key.startswith("yarn.nodemanager."):
             return
         name = setting.key.removeprefix(PREFIX)
@@ -236,7 +236,7 @@ class _Candidates:
         return now * max((needed.get(name, 0) / has[name] for name in types), default=1.0)
 
     def _more_on_nodes(self) -> Iterator[TriedChange]:
-        """More of what is missing on the two nodes where least is missing."""
+        """Try larger nodes: the two that lack least get the amount that is missing there."""
         lacking = [
             (missing, node_id)
             for node_id, finding in self._verdict.nodes.items()
@@ -292,7 +292,7 @@ class _Candidates:
         return TriedChange("node back", f"if {node.node_id.host} were in service again", make)
 
     def _ends(self) -> Iterator[TriedChange]:
-        """The end of another application, the one that uses least first."""
+        """Try to end another application, the one that uses least first."""
         others = [
             other
             for application in self._scheduler.applications.values()

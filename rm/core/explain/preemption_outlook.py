@@ -158,7 +158,7 @@ def _longest_wait_ms(settings: PreemptionSettings) -> int:
 
 
 def _why_not(scheduler: CapacityScheduler, attempt: FiCaSchedulerApp, verdict: Verdict) -> str:
-    """The reason that is no setting of the policy."""
+    """The reason why preemption does not help, if it is not a setting of the policy."""
     leaf, partition = LeafQueue.of(attempt), verdict.partition
     if not is_under_guarantee(leaf, partition) and not scheduler.context.settings.preemption.intra_queue.enabled:
         return f"queue {leaf.path} is not below its guarantee, and only queues that are get resources back"

@@ -63,7 +63,7 @@ class Trial:
         self._idle.discard(node_id)
 
     def _count(self, application_id: ApplicationId, key: SchedulerKey) -> int:
-        """Containers still requested. If the application has gone, it is not served: as many as there can be."""
+        """The number of containers still requested; of an application that has gone, very many, as it is not served."""
         attempt = self.scheduler.attempt_of(application_id)
         return 1 << 62 if attempt is None or attempt.is_stopped else attempt.requests.count(key)
 

@@ -154,7 +154,7 @@ def overtaken(
 def _precedence_in(
     leaf: LeafQueue, attempt: FiCaSchedulerApp, placed: Iterable[RMContainer], partition: str
 ) -> Precedence | None:
-    """Why the leaf, or if it is the attempt's own, an application that was given containers, comes first now.
+    """The reason why the leaf comes first now, or in the attempt's own leaf, an application that was given containers.
 
     None if it requests nothing more, or if its user is above the limit: then it would not be served first.
     """
@@ -188,7 +188,7 @@ def _placed_since(since_ms: int, context: SchedulerContext) -> Iterator[RMContai
 
 
 def precedence(first: FiCaSchedulerApp, second: FiCaSchedulerApp, partition: str) -> Precedence | None:
-    """By which figure `first` is offered a node of the partition before `second`; None if it is not."""
+    """The figure by which `first` is offered a node of the partition before `second`; None if it is not."""
     if first.leaf is second.leaf:
         return _of_applications(first, second)
     return _of_leaves(first.leaf, second.leaf, partition)

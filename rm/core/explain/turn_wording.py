@@ -53,7 +53,7 @@ def by_figure(order: Precedence) -> str:
 
 
 def _percents(one: float, other: float) -> tuple[str, str]:
-    """Both with as many digits as tell them apart."""
+    """Format two percentages with as many digits as are needed to tell them apart."""
     digits = next((count for count in range(_DIGITS_MAX) if f"{one:.{count}%}" != f"{other:.{count}%}"), _DIGITS_MAX)
     return _percent(one, digits), _percent(other, digits)
 

@@ -109,7 +109,7 @@ class ClusterNodes:
             node.note_change()
 
     def _signal_overcommitted(self, node: SchedulerNode, *, kills: bool) -> None:
-        """Have containers killed, or asked for, until the others fit (signalContainersIfOvercommitted).
+        """Kill containers, or ask AMs to release them, until the others fit (signalContainersIfOvercommitted).
 
         As in Hadoop that is so on each node that ever got a size with such a timeout, until the node leaves.
         """

@@ -315,7 +315,7 @@ class FiCaSchedulerApp:
             self._context.repeated.note_restarted(self.opportunities, key)
 
     def capture_headroom(self, user: User) -> None:
-        """From now on compute the headroom from the attempt's present leaf and this user entry."""
+        """Start to compute the headroom from the attempt's present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
         self.leaf.note_change()
 
@@ -330,7 +330,7 @@ class FiCaSchedulerApp:
         self.leaf.note_change()
 
     def forget_passed(self, node_id: NodeId) -> None:
-        """The node's next visit starts with the first key."""
+        """Make the node's next visit start with the first key."""
         if self.passed_keys.pop(node_id, None) is not None:
             self.leaf.note_change()
 

@@ -33,16 +33,16 @@ class OrderListener:
     __slots__ = ()
 
     def added(self, entry: Entry) -> None:
-        """An application was added."""
+        """Note that an application was added."""
 
     def removed(self, entry: Entry) -> None:
-        """An application was removed."""
+        """Note that an application was removed."""
 
     def requests_changed(self, application_id: ApplicationId) -> None:
-        """The application's requests have changed."""
+        """Note that the application's requests have changed."""
 
     def user_renewed(self, user: str) -> None:
-        """The user's entry was dropped and created again."""
+        """Note that the user's entry was dropped and created again."""
 
 
 class FifoOrderingPolicy:

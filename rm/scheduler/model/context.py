@@ -48,7 +48,7 @@ class RepeatedCounts:
         self._restarted: set[tuple[int, SchedulerKey]] = set()
 
     def note_raised(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None) -> None:
-        """A count was raised by 1. No decision depends on it while it is less than `below`; None = none at all."""
+        """Note that a count was raised by 1. No decision depends on it below `below`; None: no decision ever does."""
         place = (id(counts), key)
         known = self._raised.get(place)
         self._raised[place] = (counts, key, known[2] + 1 if known is not None else 1)
@@ -56,11 +56,11 @@ class RepeatedCounts:
             self._below[place] = below
 
     def note_restarted(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
-        """A count was set to 0, so it is the same after each walk."""
+        """Note that a count was set to 0, so it is the same after each walk."""
         self._restarted.add((id(counts), key))
 
     def walks_without_effect(self) -> int | None:
-        """After so many further walks a count may be high enough for a decision; None = never."""
+        """The number of further walks after which a count may be high enough for a decision; None = never."""
         left: int | None = None
         for place, below in self._below.items():
             counts, key, times = self._raised[place]
@@ -185,7 +185,7 @@ class SchedulerContext:
         self.node_check_count += 1
 
     def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None = None) -> None:
-        """The last change raised a count without an effect; it has none while it is less than `below`, if that is
+        """Note that the last change raised a count, which has no effect while it is less than `below`, if that is
         given.
         """
         assert self.repeated is not None

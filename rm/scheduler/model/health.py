@@ -58,7 +58,7 @@ class SchedulerHealth:
         self.run_allocated = self.run_reserved = (0, none)
 
     def note_allocation(self, queue: str, node_id: NodeId, kind: NodeType, size: Resource, now_ms: int) -> None:
-        """A container was placed."""
+        """Count a placed container."""
         self.allocation.note(queue, node_id)
         totals = self.totals_of(queue)
         totals.allocated += 1
@@ -67,13 +67,13 @@ class SchedulerHealth:
         self.run_allocated = (self.run_allocated[0] + 1, self.run_allocated[1] + size)
 
     def note_reservation(self, queue: str, node_id: NodeId, size: Resource, now_ms: int) -> None:
-        """A node was reserved, or again."""
+        """Count a reservation, also one that was made again."""
         self.reservation.note(queue, node_id)
         self._begin_run(now_ms, size)
         self.run_reserved = (self.run_reserved[0] + 1, self.run_reserved[1] + size)
 
     def note_end(self, queue: str, node_id: NodeId, container_id: ContainerId, *, is_preempted: bool) -> None:
-        """A container ended."""
+        """Count an ended container."""
         (self.preemption if is_preempted else self.release).note(queue, node_id, container_id)
         self.totals_of(queue).released += 1
 

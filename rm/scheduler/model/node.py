@@ -138,7 +138,7 @@ class SchedulerNode:
         self.note_change()
 
     def note_change(self) -> None:
-        """More may be placed on the node than before, or a reservation was moved to it."""
+        """Note that more may be placed on the node than before, or that a reservation was moved to it."""
         if self.watch is not None:
             self.watch[self.node_id] = None
 

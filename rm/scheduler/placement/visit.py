@@ -95,7 +95,7 @@ class Placement:
         return True
 
     def end(self, node: SchedulerNode, change_count: int) -> None:
-        """A visit that began with this count of changes is over: note it if it did nothing."""
+        """End a visit that began at this change count; remember it if it did nothing."""
         if self._context.change_count == change_count:
             self._memo.settle(node)
 

@@ -39,7 +39,7 @@ Draw = Callable[[int], int]
 
 
 def first_of(_: int) -> int:
-    """Draws nothing: every walk starts at the first node."""
+    """Start every walk at the first node, without a random number."""
     return 0
 
 
@@ -96,7 +96,7 @@ class NodeWalks:
             context.repeated = self._repeated
 
     def plan(self, now_ms: int) -> None:
-        """Set when the next walk is due. Call it after each event, because any event may be a reason to walk."""
+        """Set the time of the next walk. Call this after each event, because any event may be a reason to walk."""
         if not self.is_on or self._ahead:
             return
         interval_ms = self._context.settings.asynchronous.interval_ms
@@ -134,7 +134,7 @@ class NodeWalks:
             self.due_ms = now_ms + PAUSE_MS
 
     def note_heartbeat(self, node: SchedulerNode) -> None:
-        """A node sent a heartbeat: if it was silent, the next walk visits it again."""
+        """Note a heartbeat; a node that was silent is visited again by the next walk."""
         if self.is_on:
             if self._is_silent(node):
                 self._context.note_change()
@@ -169,27 +169,27 @@ class NodeWalks:
             self._end()
 
     def _end(self) -> None:
-        """A walk is over: if it did nothing that matters, the next ones would repeat it."""
+        """End a walk; note whether the next ones would only repeat it, because it had no effect."""
         context = self._context
         self._is_settled = context.progress == self._progress
         if self._is_settled:
             self._looks_ms = self._may_be_silent_ms() if context.change_count != self._changes else None
 
     def _go_on_after(self, left_out: int) -> None:
-        """Walks go on after so many that were left out."""
+        """Resume walking after so many walks that were left out."""
         self._is_settled = False
         self.due_ms = None
         self._repeated.raise_again(left_out)
 
     def _due_while_settled_ms(self) -> int | None:
-        """When to walk again, or to look for silent nodes, if nothing changes before; None = never."""
+        """The time of the next walk, or check for silent nodes, if nothing changes before; None = never."""
         if self._looks_ms is None:
             return None
         effect_ms = self._effect_ms()
         return self._looks_ms if effect_ms is None else min(effect_ms, self._looks_ms)
 
     def _effect_ms(self) -> int | None:
-        """When a count will be high enough for a walk to have an effect, if all until then repeat the last one."""
+        """The time at which a count will be high enough for a walk to have an effect, if all repeat the last one."""
         left_out = self._repeated.walks_without_effect()
         if left_out is None:
             return None

@@ -147,7 +147,7 @@ TASK_LIFECYCLE: Lifecycle[Task, TaskState] = Lifecycle(
 
 
 class RecoveredJob(Struct, frozen=True):
-    """`tasks` {task: its attempts, the last of which SUCCEEDED} that need not run again, and the other attempts."""
+    """The recovered state of a job: `tasks` {finished task: its attempts, the last one SUCCEEDED}; other `attempts`."""
 
     tasks: dict[TaskId, tuple[AttemptRecord, ...]]
     attempts: tuple[AttemptRecord, ...]
