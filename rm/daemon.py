@@ -161,7 +161,7 @@ class ResourceManager:
         self._servers = self._make_servers(reload, observers if self._watch is None else (*observers, self._watch))
 
     def _give_up(self) -> None:
-        """An invariant is broken: the log has the violation, the event log the steps that led to it."""
+        """Stop, because an invariant is broken. The log has the violation, the event log the steps that led to it."""
         self.exit_status = BROKEN
         self.give_up()
 

@@ -56,7 +56,7 @@ class Splice:
 
 
 class _End(asyncio.BufferedProtocol):
-    """One end of a splice. It writes what it receives to the other end, and pauses while that cannot keep up."""
+    """An end of a splice. It writes what it receives to the other end, and pauses while that cannot keep up."""
 
     def __init__(self, lost: Callable[[_End], None]) -> None:
         self.transport: asyncio.Transport | None = None

@@ -59,7 +59,7 @@ class UpdateContainerRequest(Struct, frozen=True):
 
 
 class UpdateContainerError(Struct, frozen=True):
-    """Why an update was refused. `reason` is Hadoop's constant, such as INVALID_CONTAINER_ID."""
+    """The refusal of an update. `reason` is Hadoop's constant, for example INVALID_CONTAINER_ID."""
 
     reason: str
     request: UpdateContainerRequest
@@ -112,7 +112,7 @@ class LocalResource(Struct, frozen=True):
 
 
 class ContainerRetryContext(Struct, frozen=True):
-    """When and how often the NM restarts a failed container. Intervals in ms; max_retries -1 = forever."""
+    """The rule by which the NM restarts a failed container. Intervals in ms; max_retries -1 = forever."""
 
     policy: ContainerRetryPolicy = ContainerRetryPolicy.NEVER_RETRY
     error_codes: frozenset[int] = frozenset()

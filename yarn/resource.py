@@ -107,7 +107,7 @@ class Resource:
         return self
 
     def __reduce__(self) -> tuple[type[Resource], tuple[int, int, Extra]]:
-        """For pickle, which cannot make objects of a compiled class without their arguments."""
+        """Support pickle, which cannot make objects of a compiled class without their arguments."""
         return Resource, (self.memory_mb, self.vcores, self.extra)
 
     def is_none(self) -> bool:

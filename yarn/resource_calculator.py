@@ -70,11 +70,11 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def round_up(self, resource: Resource, step: Resource) -> Resource:
-        """Each amount, rounded up to a multiple of `step`. A multiple of `step` stays as it is."""
+        """Round each amount up to a multiple of `step`. A multiple of `step` stays as it is."""
 
     @abstractmethod
     def round_down(self, resource: Resource, step: Resource) -> Resource:
-        """Each amount, rounded towards zero to a multiple of `step` (Hadoop's normalizeDown is the same)."""
+        """Round each amount towards zero to a multiple of `step` (Hadoop's normalizeDown is the same)."""
 
     @abstractmethod
     def divide_and_ceil(self, resource: Resource, by: float) -> Resource:
@@ -275,7 +275,7 @@ def divide_up(a: int, b: int) -> int:
 
 
 def multiplied(resource: Resource, by: float) -> Resource:
-    """Each component times `by`, truncated (Resources.multiply)."""
+    """Multiply each component by `by`, truncated (Resources.multiply)."""
     if not resource.extra:
         return Resource(truncated(resource.memory_mb * by), truncated(resource.vcores * by))
     return resource.with_values(truncated(value * by) for value in resource.values())

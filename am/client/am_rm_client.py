@@ -246,7 +246,7 @@ class AMRMClient:
             return CallFailed(call.call, error)
 
     async def _deadline(self, deadline_ms: int) -> ClientEvent:
-        """Wait for a deadline of the core; the first request of the application ends the wait for the first heartbeat."""
+        """Wait for a deadline of the core; the application's first request ends the wait for the first heartbeat."""
         if not self._core.awaits_requests:
             await _sleep_until(deadline_ms)
             return Tick()

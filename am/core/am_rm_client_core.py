@@ -1,4 +1,4 @@
-"""When an AM calls the RM: registration, heartbeats, repeats, registering again after a restart, unregistration.
+"""The order of an AM's calls to the RM: register, heartbeats, repeats, register again after a restart, unregister.
 
     core.handle(Register(request), now_ms) -> [SendCall(1, request)]
     core.handle(CallAnswered(1, response), now_ms) -> [Deliver(Registered(...))]

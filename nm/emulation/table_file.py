@@ -93,7 +93,7 @@ def _amount(units: Mapping[str, float], kind: str, remedy: str) -> PlainValidato
 
 
 def _names(rules: list[object], _: object) -> Iterator[tuple[str, bool]]:
-    """For each rule, its name and whether an earlier rule has the same name."""
+    """The name of each rule, and whether an earlier rule has the same name."""
     taken: set[str] = set()
     for number, rule in enumerate(rules, 1):
         name = str(rule.get("name", f"rule {number}")) if isinstance(rule, dict) else ""

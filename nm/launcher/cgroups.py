@@ -52,7 +52,7 @@ class CgroupsUnusable(Exception):
 
 
 class Mount(Struct, frozen=True):
-    """Where the cpu controller is mounted, and whether its files have the format of cgroup version 2."""
+    """The mount of the cpu controller: its path, and whether its files have the format of cgroup version 2."""
 
     path: str
     version_2: bool

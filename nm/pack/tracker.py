@@ -229,7 +229,7 @@ class PackedCalls:
 
 
 def first_heartbeat_after_s(number: int, count: int, interval_s: float) -> float:
-    """When node `number` of `count` sends its first heartbeat, in seconds.
+    """The delay before node `number` of `count` sends its first heartbeat, in seconds.
 
     A hundred nodes send it together, and the calls are spread evenly over the interval.
     """

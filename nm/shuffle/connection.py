@@ -162,7 +162,7 @@ class ShuffleConnection:
 
 
 def _parts(request: h11.Request) -> tuple[str, str, dict[str, str]]:
-    """Of several headers of one name the first counts, as in Netty."""
+    """The parts of a request's head. Of several headers with one name the first counts, as in Netty."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(request.headers))}
     return request.method.decode("latin-1"), request.target.decode("latin-1"), headers
 

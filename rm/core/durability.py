@@ -67,7 +67,7 @@ class WaitingStep(Struct, frozen=True):
     answers: list[Reply | Refuse]
 
     def release(self, report: Callable[[Outcome], None], answer: Callable[[Reply | Refuse], None]) -> None:
-        """The effects are durable: report that first, so a client that gets its answer sees the state it led to."""
+        """Report effects as durable before the answers are sent, so that clients then see the state they led to."""
         for event in saved_events(self.effects):
             report(event)
         for waiting in self.answers:
@@ -101,7 +101,7 @@ def divided(event: Event, effects: list[Effect], *, store_is_busy: bool) -> Divi
 
 
 def saved_events(effects: Iterable[StoreEffect]) -> list[ApplicationSaved | AttemptSaved]:
-    """The events for the core once `effects` are durable; before the answers that wait for them."""
+    """The events to give to the core once `effects` are durable, before the answers that wait for them."""
     events: list[ApplicationSaved | AttemptSaved] = []
     for effect in effects:
         if isinstance(effect, SaveApplication):

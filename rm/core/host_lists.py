@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class HostLists(Struct, frozen=True, dict=True):
-    """Both lists as in their files. Without an include list every host that is not excluded is allowed.
+    """The include and exclude lists of hosts. Without an include list every host that is not excluded is allowed.
 
     `excluded`: (host, seconds to wait for the containers there; None: the timeout of the request or the configuration).
     """

@@ -65,7 +65,7 @@ class LivenessMonitor(Generic[K]):
         return self._pings.pop(key, None) is not None
 
     def last_ping_ms(self, key: K) -> int | None:
-        """When the key was last heard of; None if it is not watched."""
+        """The time of the key's last ping; None if it is not watched."""
         return self._pings.get(key)
 
     def resume(self, key: K, ping_ms: int) -> None:
@@ -82,7 +82,7 @@ class LivenessMonitor(Generic[K]):
             self._pings[key] += silence_ms
 
     def next_deadline_ms(self) -> int | None:
-        """When the next check finds an expired key, unless there are further pings; None if nothing is watched.
+        """The time of the check that will find an expired key if no ping comes before; None if nothing is watched.
 
         It may be too early after `resume`.
         """

@@ -233,7 +233,7 @@ class ResourceTrackerService:
         )
 
     def _outdated(self, version: str) -> str:
-        """Why a node of this version may not register, or ""."""
+        """The reason why a node of this version may not register, or ""."""
         minimum = self._context.settings.node_minimum_version
         if minimum is None or (version and compare_versions(version, minimum) >= 0):
             return ""

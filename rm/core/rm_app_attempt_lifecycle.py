@@ -111,7 +111,7 @@ def launch(attempt: RMAppAttempt, _: AttemptNewSaved) -> None:
 
 
 def launched(attempt: RMAppAttempt, _: RMAppAttemptLaunched | AttemptNewSaved) -> None:
-    """The AM was started: from now on it must register in time, and then call in time."""
+    """Start to watch an AM that was launched: it must register in time, and then call in time."""
     _launched(attempt)
 
 

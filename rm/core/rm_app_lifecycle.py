@@ -216,7 +216,7 @@ def final_saved(app: RMApp, _: AppUpdateSaved) -> RMAppState:
 
 
 def attempt_finished_while_saving(app: RMApp, event: AttemptFinished) -> None:
-    """The AM's container ended before the AM's unregistration was stored: skip FINISHING."""
+    """Skip FINISHING, because the AM's container ended before the AM's unregistration was stored."""
     if app.target in (RMAppState.FAILED, RMAppState.KILLED):
         return
     app.target = RMAppState.FINISHED

@@ -47,7 +47,7 @@ class LivenessAudit:
         yield from self._lost_too_early(effects, now_ms)
         yield from self._unheard_master(event, effects, now_ms)
         if isinstance(event, ProcessStalled | Tick):
-            # A Tick may be one of several that are due.
+            # After a Tick, further ones may be due, which handle what else has expired.
             return
         yield from self._silent_nodes(now_ms)
         yield from self._acquired(now_ms)
@@ -60,7 +60,7 @@ class LivenessAudit:
                     yield f"I-61: {effect.subject} is LOST after a silence of {silent_ms} ms"
 
     def _unheard_master(self, event: Event, effects: list[Effect], now_ms: int) -> Iterator[str]:
-        """A call of an AM counts as a sign of life, also a repeated one that waits for the state store."""
+        """Check that a call of an AM extends its expiry, also a repeated one that waits for the state store."""
         if not isinstance(event, RegisterApplicationMaster | Allocate | FinishApplicationMaster):
             return
         heard_ms = self._context.am_liveness.last_ping_ms(event.attempt_id)

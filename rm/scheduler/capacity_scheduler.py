@@ -99,7 +99,7 @@ class CapacityScheduler:
         self.policies.configure(cluster_timestamp)
 
     def next_deadline_ms(self) -> int | None:
-        """When the next round of a policy, or the next walk over the nodes, is due; None = never."""
+        """The time of the next round of a policy, or walk over the nodes; None = never."""
         round_ms, walk_ms = self.policies.next_deadline_ms(), self.walks.due_ms
         if round_ms is None or walk_ms is None:
             return walk_ms if round_ms is None else round_ms

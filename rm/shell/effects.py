@@ -63,7 +63,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def detect_stalls(self, threshold_ms: int) -> None:
-        """From now on detect stalls of this process that last longer than `threshold_ms`, and report each to the
+        """Start to detect stalls of this process that last longer than `threshold_ms`, and report each to the
         core before any other event.
         """
         self._stall_threshold_ms, self._last_run_ms = threshold_ms, self._clock()

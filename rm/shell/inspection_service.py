@@ -38,7 +38,7 @@ class TrialTime:
         return max(0.0, -self._left_s / TRIAL_SHARE)
 
     def spend(self, seconds: float) -> None:
-        """A trial has taken so long; one may overdraw, and the next ones wait."""
+        """Charge the time of a trial to the budget; one trial may overdraw it, and the next ones wait."""
         self._left_s -= seconds
 
 
@@ -65,7 +65,7 @@ class InspectionService:
         return self.container_explained(request.container_id, reader_of(caller))
 
     def container_explained(self, container_id: ContainerId, asker: Asker) -> ContainerExplanation:
-        """Why the container is where it is. Raises like `container_explanation`."""
+        """Explain why the container is on its node. Raises like `container_explanation`."""
         return container_explanation(self._core.context, container_id, self._clock(), asker)
 
     def explained(self, application_id: ApplicationId, asker: Asker, *, what_if: bool) -> Explanation:

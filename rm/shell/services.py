@@ -173,7 +173,7 @@ class ClientService:
         return await in_parts(self._with_token(caller, report) for report in found)
 
     def _with_token(self, caller: Caller[None], report: ApplicationReport) -> ApplicationReport:
-        """With the token of an unmanaged AM, for its own user, until it has registered (RMAppImpl)."""
+        """Add the token of an unmanaged AM to its report, for its own user, until it has registered (RMAppImpl)."""
         if not report.unmanaged or caller.user != report.user:
             return report
         attempt = self._core.context.apps[report.application_id].current_attempt

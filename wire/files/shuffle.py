@@ -71,7 +71,7 @@ def _hash(secret: bytes, message: bytes) -> str:
 
 
 class IndexRecord(Struct, frozen=True):
-    """Where a reduce's partition is in a map's output: `part_length` bytes, `raw_length` uncompressed (IndexRecord)."""
+    """The place of a reduce's partition in a map's output: `part_length` bytes, `raw_length` uncompressed."""
 
     start: int
     raw_length: int

@@ -34,7 +34,7 @@ _TAIL_BYTES = _LONG.size + len(_VERSION) + len(MAGIC)
 
 
 class Region(Struct, frozen=True):
-    """Where a block is."""
+    """The position and size of a block."""
 
     offset: int
     length: int

@@ -96,7 +96,7 @@ class HadoopConnection(asyncio.Protocol):
             self._refuse(CallRefused(f"all connections together have more than {UNREAD_BYTES_MAX} unread bytes"))
 
     def eof_received(self) -> bool:
-        """The client has closed its side: close ours, too."""
+        """Close our side too, because the client has closed its own."""
         return False
 
     def pause_writing(self) -> None:
@@ -211,7 +211,7 @@ class HadoopConnection(asyncio.Protocol):
             turn.set_result(None)
 
     def _opened(self) -> None:
-        """The handshake is complete: watch for an idle connection."""
+        """Start to watch for idleness, because the handshake is complete."""
         self._timer.cancel()
         self._watch_idle()
 

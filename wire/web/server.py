@@ -183,7 +183,7 @@ class _Connection(H11Protocol):
     def _close_if_silent(self) -> None:
         if self.is_silent:
             self.transport.close()
-            # A reader that does not take the end of its answer has had time.
+            # If the client has still not read the rest of its answer by then, drop it.
             self._deadline = self.loop.call_later(KEEP_ALIVE_S, self.transport.abort)
 
 

@@ -168,7 +168,7 @@ class Dispatcher(Generic[Effect]):
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When the next timer is due, None if there is none."""
+        """The time of the next timer; None if there is none."""
         return self._timers[0][0] if self._timers else None
 
     def _answer(self, handler: Callable[[Any], object], event: Any) -> None:

@@ -20,7 +20,7 @@ class ObstacleScope(Enum):
 
 
 def about_vcores(requested: int) -> str:
-    """That the scheduler has cut a request with more than 1 vcore (DefaultResourceCalculator.normalize)."""
+    """Hint that the scheduler has cut a request to 1 vcore (DefaultResourceCalculator.normalize)."""
     return (
         f"{requested} vcores are requested for a container, and it gets 1: the DefaultResourceCalculator counts memory "
         "only (set yarn.scheduler.capacity.resource-calculator to "

@@ -121,7 +121,7 @@ def _names_after(runs: Sequence[SideRun], read: Side | None) -> KnownNames | Non
 
 
 def _run_all(runs: Sequence[SideRun]) -> list[Outcome]:
-    """All runs, with a progress bar for each; lines if these would not be seen."""
+    """Run all simulations, with a progress bar for each, or lines of text if no bars can be shown."""
     if not runs:
         return []
     console = notices()

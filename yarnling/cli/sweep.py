@@ -149,7 +149,7 @@ def _print(
 
 
 def _queue_table(queues: list[QueueSummary]) -> Listing:
-    """Each queue under each configuration, in neighbouring rows."""
+    """The table of queues: one row for each queue and configuration, those of a queue together."""
     table = Listing(
         "workload", "load", "queue", "configuration", "runs", "mean p95 wait", "mean preempted", "mean missed deadlines"
     )

@@ -53,7 +53,7 @@ class ContainerLog(Struct, frozen=True):
 
     @property
     def modified_ms(self) -> int:
-        """When it was last written; an aggregated one, when it was aggregated, as Hadoop reports it."""
+        """The time of the last write; of an aggregated log, the time of its aggregation, as in Hadoop."""
         return int(self.path.stat().st_mtime * 1000)
 
     @property

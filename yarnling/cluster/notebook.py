@@ -78,7 +78,7 @@ def application_html(report: ApplicationReport) -> str:
 
 
 def explanations_html(found: Iterable[Explanation]) -> str:
-    """Each pending request with the reason why it waits, and what would help if that was tried."""
+    """Show each pending request with the reason why it waits, and the changes that would help, if they were tried."""
     explanations = tuple(found)
     headline = "Why applications wait" if explanations else "No application is waiting for containers."
     tables = (_waiting_table("", explanations),) if explanations else ()

@@ -294,7 +294,7 @@ class History:
         return ((one.at_s, to_s) for one, to_s in zip(changes, ends_s, strict=False) if one.state == state.name)
 
     def _ends_with_node(self, span: ProcessSpan) -> Iterator[tuple[float, float]]:
-        """When the ResourceManager ended the container with its UNHEALTHY or LOST node, and when it told the node.
+        """The times at which the RM ended the container with its UNHEALTHY or LOST node, and told the node.
 
         The next heartbeats of an UNHEALTHY node get the order, and of a LOST node the first ones after it has returned.
         A node in such a state gets no containers: one that it starts then was ended before, and the call to start it
@@ -318,7 +318,7 @@ class History:
 
 
 def window_end(from_s: float, lasts_s: float, stopped: Iterable[tuple[float, float]]) -> float:
-    """When a time of `lasts_s` from `from_s` on is over; it begins again after each period, in order, that meets it."""
+    """The end of a window of `lasts_s` from `from_s` on, which restarts after each of the periods that overlaps it."""
     end_s = from_s + lasts_s
     for stops_s, goes_on_s in stopped:
         if stops_s <= end_s and goes_on_s >= from_s:

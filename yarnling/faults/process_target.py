@@ -58,7 +58,7 @@ class ProcessTarget:
         return daemon.spawned.is_set() and daemon.exit_status is None
 
     def _expect_exits(self, numbers: Iterable[int]) -> None:
-        """From now on, do not report the exits of these daemons as unexpected."""
+        """Stop reporting exits of these daemons as unexpected."""
         self._expected_exits.update(self._daemon(number).pid for number in numbers)
 
     def record_exits(self) -> None:

@@ -184,7 +184,7 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
 
 
 def _rare_settings(seed: int) -> dict[str, str]:
-    """The numbers are of a stream of their own, so the faults of a seed do not depend on them."""
+    """Draw settings that are rare, from a random stream of their own, so that the faults of a seed stay the same."""
     draw = random.Random(f"settings {seed}")
     settings = {}
     if draw.random() < 1 / 8:

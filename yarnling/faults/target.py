@@ -32,10 +32,10 @@ class Target(Protocol):
         ...
 
     async def kill(self, numbers: Sequence[int], *, containers: bool) -> None:
-        """SIGKILL to daemons, with `containers` to those of their nodes as well."""
+        """Send SIGKILL to daemons, and if `containers`, to the containers of their nodes as well."""
 
     async def stop(self, numbers: Sequence[int]) -> None:
-        """SIGTERM to NodeManagers."""
+        """Send SIGTERM to NodeManagers."""
 
     async def start(self, numbers: Sequence[int]) -> None:
         """Restart daemons that have exited. No effect on one that runs, or whose node is leaving."""
@@ -65,15 +65,15 @@ class Target(Protocol):
         ...
 
     async def kill_container(self, container: ProcessSpan) -> None:
-        """SIGKILL to a container; its NodeManager reports exit status 137. Raises NoTarget if it has ended."""
+        """Send SIGKILL to a container; its NodeManager reports exit status 137. Raises NoTarget if it has ended."""
 
     async def pause_container(self, container: ProcessSpan) -> None:
-        """SIGSTOP to the processes of a container. Raises NoTarget if it has ended."""
+        """Send SIGSTOP to the processes of a container. Raises NoTarget if it has ended."""
 
     def resume_container(self, container: ProcessSpan) -> None:
-        """SIGCONT to the processes that `pause_container` has paused."""
+        """Send SIGCONT to the processes that `pause_container` has paused."""
 
 
 def no_target(*roles: ProcessRole) -> NoTarget:
-    """No container runs in one of these roles."""
+    """The error for a fault that needs a container in one of these roles, while none runs."""
     return NoTarget(f"no {'ApplicationMaster' if ProcessRole.MASTER in roles else 'container'} is running")

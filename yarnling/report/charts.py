@@ -52,7 +52,7 @@ def time_across(axes: Axes, until_ms: int, width: int) -> None:
 
 
 def amounts_up(axes: Axes, measured: str) -> None:
-    """At most five ticks at round amounts of the measured resource type."""
+    """Set at most five ticks, at round amounts of the measured resource type."""
     unit = _GB_MB if measured == MEMORY_MB and axes.get_ylim()[1] > _GB_MB else 1
     _ticks_up(axes, [unit * factor * 10**power for power in range(8) for factor in (1, 2, 5)])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: amount(value, measured) if value else "0"))
@@ -64,7 +64,7 @@ def durations_up(axes: Axes) -> None:
 
 
 def _ticks_up(axes: Axes, steps: Sequence[int]) -> None:
-    """At most five ticks, at multiples of the smallest step that allows it."""
+    """Set at most five ticks, at multiples of the smallest step for which five suffice."""
     top = axes.get_ylim()[1]
     step = next((step for step in sorted(steps) if top <= 5 * step), top / 4)
     axes.yaxis.set_major_locator(FixedLocator([index * step for index in range(int(top // step) + 1)]))

@@ -26,7 +26,7 @@ _STATE_CHANGED = "yarn.machine.dispatcher.StateChanged"
 
 
 def read_run(path: Path) -> RecordedRun:
-    """The run at `path`. Raises YarnException if there is none, naming the file and what is wrong."""
+    """Read the run at `path`. Raises YarnException, naming the file and the fault, if it cannot be read."""
     try:
         files = _files(path) if path.is_dir() else [path]
         return _read_files(files, path)
@@ -45,13 +45,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _oldest_first(path: Path) -> tuple[str, int]:
-    """The log of the last start is NAME.jsonl, the one before it NAME.jsonl.1, and so on."""
+    """The sort key of logs: that of the last start is NAME.jsonl, the one before it NAME.jsonl.1, and so on."""
     name, _, number = path.name.partition(".jsonl")
     return name, -int(number[1:]) if number[1:].isdigit() else 0
 
 
 def run_of(lines: Iterable[Any]) -> RecordedRun:
-    """The run with these lines, the first included. Raises InvalidArgumentException for other lines."""
+    """Build a run from its lines, its header included. Raises InvalidArgumentException for any other lines."""
     builder = RunBuilder("")
     logs = EventLogs(builder)
     _read(builder, logs, lines)
@@ -73,7 +73,7 @@ def _read_files(files: Iterable[Path], path: Path) -> RecordedRun:
 
 
 def _read(builder: RunBuilder, logs: EventLogs, lines: Iterable[Any]) -> None:
-    """Read a file. Raises InvalidArgumentException if it is none of a recorded run."""
+    """Read the lines of a file. Raises InvalidArgumentException if it is not a recorded run."""
     rest = iter(lines)
     first = next(rest, None)
     if not isinstance(first, dict) or "run" not in first:

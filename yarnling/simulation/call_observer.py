@@ -15,17 +15,17 @@ class CallObserver:
     """
 
     def called(self, source: str, link: str, rpc: Rpc[Any, Any], request: object) -> int:
-        """An attempt begins; returns its number."""
+        """Note the start of an attempt; returns its number."""
         return 0
 
     def sent(self, call: int, target: str) -> None:
-        """There is a connection to this process, and the request is on its way."""
+        """Note that the request was sent, over a connection to this process."""
 
     def arrived(self, call: int) -> None:
-        """The server has the request. A duplicate arrives again."""
+        """Note that the server received the request; called again for a duplicate."""
 
     def replied(self, call: int) -> None:
-        """The reply is on its way."""
+        """Note that the reply was sent."""
 
     def over(self, call: int, outcome: object) -> None:
-        """The caller has the reply, or the error."""
+        """Note that the caller received the reply or the error."""

@@ -93,7 +93,7 @@ async def lose_node_disk(target: SimulatedTarget, injection: FaultInjection) -> 
 
 @asynccontextmanager
 async def late_heartbeat(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id.
+    """Deliver a late heartbeat of a killed NodeManager to the RM; the next one may have the same node id.
 
     Its response id is one that the next one does not reach. Nothing else in a heartbeat tells the two apart: a late one
     whose response id happens to be the expected one is accepted, as by ResourceTrackerService.nodeHeartbeat.
@@ -150,7 +150,7 @@ async def wrong_clock(target: SimulatedTarget, injection: FaultInjection) -> Asy
 
 @asynccontextmanager
 async def old_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
-    """The NodeManager is of an older version, so the ResourceManager may refuse it: then it ends."""
+    """Restart the NodeManager with an older version; the ResourceManager may refuse it, and it then exits."""
     numbers = running_daemons(target, injection)
 
     def set_version(machine: SimulatedMachine, version: str) -> None:
@@ -290,7 +290,7 @@ async def move_application(target: SimulatedTarget, injection: FaultInjection) -
     _read_queues(target, "good")
 
     def move() -> None:
-        """The application may have ended, which refuses the move."""
+        """Move the application; a refusal because it has ended is ignored."""
         app = rm.core.context.apps.get(application_id)
         if app is not None:
             queue = "extra" if app.queue.endswith("default") else "default"

@@ -59,7 +59,7 @@ class ContainerWatch(Protocol):
     """Learns which containers really run."""
 
     def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
-        """A container's process has started; returns the program in it, if there is one."""
+        """Note that a container's process has started; returns the program in it, if there is one."""
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
         """Note the container's end; without an exit code, its machine failed."""
@@ -169,7 +169,7 @@ class SimulatedMachine:
             self._boot()
 
     def stop(self) -> None:
-        """SIGTERM to the NodeManager."""
+        """Send SIGTERM to the NodeManager."""
         self.is_exit_expected = True
         self.nm.deliver(self.nm.starts, partial(self.nm.step, ShutDown()))
 
@@ -178,7 +178,7 @@ class SimulatedMachine:
             self.kill_container(container.effect.container_id)
 
     def kill_container(self, container_id: ContainerId) -> None:
-        """SIGKILL to a container's processes."""
+        """Send SIGKILL to a container's processes."""
         launch = self.containers.running[container_id].effect.launch
         self._handle(SignalProcess(container_id, launch, Signal.KILL))
 
@@ -219,7 +219,7 @@ class SimulatedMachine:
         self._watch.ended(container_id, exit_code)
 
     def _send(self, event: Event) -> None:
-        """To the NodeManager: its own wait for the container's process."""
+        """Send an event to the NodeManager, as its own wait for the container's process does."""
         self.nm.deliver(self.nm.starts, partial(self.nm.step, event))
 
 

@@ -108,7 +108,7 @@ class SimulatedTask:
         self._after(TASK_START_MS + (MAP_MS if is_map else 0), self._finish_map if is_map else self._fetch)
 
     def kill(self) -> None:
-        """The container has ended."""
+        """End the task: its container has ended."""
         self._is_alive = False
 
     def _finish_map(self) -> None:

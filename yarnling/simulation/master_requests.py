@@ -75,7 +75,7 @@ class MasterRequests:
         self._containers.update((container.id, container) for container in containers)
 
     def _pass_on(self, updated: Iterable[UpdatedContainer]) -> None:
-        """If a call fails, the RM takes the increase back later. It sends decreases to NodeManagers itself."""
+        """Send increases to NodeManagers; if a call fails, the RM reverts the increase. It sends decreases itself."""
         for each in updated:
             token, node_id = each.container.token, each.container.node_id
             if each.type is ContainerUpdateType.INCREASE_RESOURCE and token is not None:

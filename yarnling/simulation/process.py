@@ -236,7 +236,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
             self.carry_out(effect)
 
     def set_alarm(self) -> None:
-        """The core's next deadline may have become earlier without a step."""
+        """Set the alarm again, because the core's next deadline may have become earlier without a step."""
         self._alarm.set()
 
     async def ask(self, event_of: Callable[[int], Event]) -> Any:

@@ -68,7 +68,7 @@ class QuietAMHeartbeats:
         self._masters: dict[ApplicationAttemptId, QuietMaster] = {}
 
     def leave_out(self, am: ApplicationMasterProcess) -> None:
-        """The AM's heartbeats are quiet, and the last one has just been answered: leave out the next ones."""
+        """Leave out the AM's next heartbeats. They are quiet, and the last one has just been answered."""
         rm = self._rm
         if rm.is_up and not rm.is_paused and self._network.link(am.scheduler_link).is_clear:
             due_ms, request = am.pause_heartbeats()

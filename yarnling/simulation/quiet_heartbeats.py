@@ -70,7 +70,7 @@ _turn_of: Callable[[QuietNode], Turn] = attrgetter("turn")
 
 
 class Turns:
-    """Some nodes in the order of their turns."""
+    """A set of nodes in the order of their turns."""
 
     def __init__(self) -> None:
         self._nodes: list[QuietNode] = []
@@ -125,7 +125,7 @@ class QuietHeartbeats:
         network.before_fault = self._before_fault
 
     def leave_out(self, nm: NodeManagerProcess) -> None:
-        """The core's heartbeats are quiet, and the last one has just been answered: leave out the next ones."""
+        """Leave out the core's next heartbeats. They are quiet, and the last one has just been answered."""
         rm = self._rm
         if not rm.is_up or rm.is_paused or not self._network.link(nm.tracker_link).is_clear:
             return

@@ -32,7 +32,7 @@ class HistoryWriter:
     def started(
         self, container_id: ContainerId, role: ProcessRole, node: int, task: int = 0, *, member: Member | None = None
     ) -> None:
-        """A process runs from now on."""
+        """Note that a process runs from now on."""
         now_s = self.engine.elapsed_s
         spans = self.history.spans
         self._running[container_id, task] = len(spans)

@@ -177,7 +177,7 @@ def _fewer_nodes(plan: Plan) -> Iterator[Plan]:
 
 
 def _plainer_cluster(plan: Plan) -> Iterator[Plan]:
-    """With default settings, and without the expectations of the plan itself."""
+    """Simplify the plan: default settings of the cluster, and no expectations of its own."""
     updates: tuple[Mapping[str, object], ...] = (
         {"racks": 1},
         {"settings": {}},

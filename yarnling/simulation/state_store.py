@@ -117,7 +117,7 @@ class SimulatedStoreWriter:
         self._process.after(self._draw.randint(*WRITE_MS) + self._store.delay_ms, Rank.DISK, self._written)
 
     def _written(self) -> None:
-        """The transaction is over. On a full disk it is tried again, without new applications: these are refused."""
+        """Finish the transaction. On a full disk, try it again without new applications, which are refused."""
         if self._is_killed_at_write():
             return
         if self._store.is_full and self._effects():

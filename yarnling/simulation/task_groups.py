@@ -48,13 +48,13 @@ class TaskWatch(Protocol):
         """Note that the AM requested `count` more containers of the group."""
 
     def allocated(self, group: int, container: Container) -> None:
-        """A container of the group was allocated and starts now."""
+        """Note that a container of the group was allocated and starts now."""
 
     def surplus(self) -> None:
-        """A container was allocated for which no task waits any more; it is released."""
+        """Note a container that is released at once, because no task waits for it any more."""
 
     def ended(self, container_id: ContainerId, exit_status: int) -> None:
-        """The ResourceManager has reported the end of a task's container."""
+        """Note that the ResourceManager has reported the end of a task's container."""
 
 
 class TaskProgress:
@@ -91,7 +91,7 @@ class TaskProgress:
         return True
 
     def end(self, container_id: ContainerId) -> None:
-        """The task of this container has ended."""
+        """End the task of this container."""
         self.left -= 1
         self._left_of[self.running.pop(container_id).group] -= 1
         self._note_over()
@@ -201,7 +201,7 @@ class TaskGroupsCore(ApplicationCore[Event, Action]):
             self._watch.requested(group, count)
 
     def _request_of(self, group: int) -> ContainerRequest:
-        """A size above the queue's maximum is cut to the maximum. A request with a label cannot name hosts."""
+        """The request of a task: its size at most the queue's maximum, and no hosts if it has a label."""
         wanted, key, maximum = self._tasks.groups[group], self._tasks.keys[group], self._maximum
         assert maximum is not None, "groups are requested after the registration"
         types = ResourceTypes(tuple(name for name, _ in maximum.extra))

@@ -160,7 +160,7 @@ class Worker:
         self._after(WORKER_START_MS, self._look)
 
     def kill(self) -> None:
-        """The container has ended, and its task with it."""
+        """End the worker with its task: its container has ended."""
         self._is_alive = False
         if self._task is not None:
             self._recorder.ended(self._container_id, None, self._task)

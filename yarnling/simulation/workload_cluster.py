@@ -53,10 +53,10 @@ class RunningApplication(Protocol):
         """The time the task of a container runs; None: until it is stopped."""
 
     def container_ended(self, container_id: ContainerId, exit_code: int | None) -> None:
-        """A container's process has ended."""
+        """Note that a container's process has ended."""
 
     def preempted(self, preemption: Preempted) -> None:
-        """The ResourceManager has decided to preempt a container."""
+        """Note that the ResourceManager has decided to preempt a container."""
 
     def changed(self, change: StateChanged) -> None:
         """A state change of the application, or of one of its attempts, in the ResourceManager."""

@@ -46,7 +46,7 @@ class SteppedRun(ABC):
 
     @abstractmethod
     def limits(self) -> Iterator[int]:
-        """The run from its start: before it goes on, the engine must have run until the time that is yielded."""
+        """Carry out the run from its start; yields the times up to which the caller must run the engine."""
 
     @abstractmethod
     def submit(self, submission: SteppedSubmission) -> None:

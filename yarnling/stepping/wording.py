@@ -57,7 +57,7 @@ class StepWording:
                 return self._place(host), self._title(noted)
 
     def _sorted_lines(self, noted: Noted) -> list[StepLine]:
-        """First what was decided and what changed, at last what was sent."""
+        """Sort lines: decisions and changes first, messages that were sent last."""
         match noted:
             case Note():
                 return []

@@ -79,7 +79,7 @@ class _WorkloadRun(SteppedRun):
         self._recording: Recording | None = None
 
     def limits(self) -> Iterator[int]:
-        """The start of the cluster until all nodes have registered, and then the workload until it has ended."""
+        """Run the cluster until all nodes have registered, then the workload to its end; see SteppedRun.limits."""
         engine = self._cluster.engine
         yield from self._cluster.starting()
         latest_ms = engine.now_ms + START_MAX_MS

@@ -16,7 +16,7 @@ from yarnling.sweep.runs import Sweep, SweepRun
 
 
 class Place(Struct, frozen=True):
-    """Where a sweep runs: at the Dask scheduler of this address, or in so many processes of this machine (0: one for
+    """The place of a sweep: the Dask scheduler of this address, or so many processes of this machine (0: one for
     each core).
     """
 

@@ -25,7 +25,7 @@ class Selection(Struct, frozen=True):
     until_ms: int | None = None
 
     def of(self, timeline: RecordedRun) -> RecordedRun:
-        """That part. Raises InvalidArgumentException if a name does not occur in the timeline, or nothing is left."""
+        """The selected part. Raises InvalidArgumentException if a name is not in the timeline, or nothing is left."""
         hosts = self._hosts(timeline)
         self._check_span(timeline)
         self._check_rpcs(timeline)

@@ -71,7 +71,7 @@ class Traffic(Struct, frozen=True):
     has_bytes: bool
 
     def only(self, application: str) -> Traffic:
-        """That of one application. Its bytes of a call that it shares with others are its part."""
+        """The traffic of one application. Of a call that it shares with others, its part of the bytes counts."""
         (found,) = (one for one in self.applications if one.application == application)
         return Traffic(self.title, found.tally, (found,), Tally(), self.has_bytes)
 

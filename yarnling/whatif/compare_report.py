@@ -90,7 +90,7 @@ def _broken(checked: Sequence[Checked]) -> tuple[str, ...]:
 
 
 def _doubts(checked: Sequence[Checked]) -> tuple[str, ...]:
-    """The warnings of expectations that hold, as far as they could be checked."""
+    """Sentences about expectations that hold, but could not be checked completely."""
     return tuple(
         f"Holds, as far as it could be checked: {each.text}: {each.warning}"
         for each in checked

@@ -37,7 +37,7 @@ def headline(figures: Figures) -> str:
 
 
 def findings(figures: Figures) -> tuple[str, ...]:
-    """Further sentences, only about what happened: use, crowded queues, preemption, limits, unfinished waits."""
+    """Sentences about what else happened: use, crowded queues, preemption, limits, unfinished waits."""
     cluster = figures.cluster
     return tuple(
         sentence

@@ -46,7 +46,7 @@ class QueueUse(Struct, frozen=True):
         return self.name_of(self.queue)
 
     def name_of(self, queue: str) -> str:
-        """Another name of the queue, with the partition unless it is the default one."""
+        """Append the partition to `queue`, a name of this queue, unless it is the default partition."""
         return f"{queue} ({self.label})" if self.label else queue
 
     @property

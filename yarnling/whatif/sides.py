@@ -120,7 +120,7 @@ def run_once(run: SideRun, progress: Progress) -> tuple[Figures, WhatIfResult | 
 
 
 def side_of(outcomes: Sequence[tuple[Figures, WhatIfResult | None]]) -> Side:
-    """The side from what came of its runs, in the order of their seeds."""
+    """Make a side from the outcomes of its runs, in the order of their seeds."""
     first = outcomes[0][1]
     assert first is not None, "the result of the first seed is kept"
     return Side(first, tuple(figures for figures, _ in outcomes))

@@ -166,7 +166,7 @@ class ReportedQueue(LenientSection):
 
     @property
     def queues(self) -> tuple[ReportedQueue, ...]:
-        """Its children."""
+        """The queue's children."""
         return self.below.queue if self.below else ()
 
     @property

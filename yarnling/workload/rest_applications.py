@@ -78,7 +78,7 @@ class _Application(LenientSection):
 
     @property
     def runs_ms(self) -> int:
-        """From the launch of its AM to its end, or to now; from its submission if the launch is not known."""
+        """The run time: from the AM's launch (or the submission, if that is unknown) to the end, or to now."""
         waited = self.launched - self.started if self.launched > 0 else 0
         return min(max(self.elapsed - max(waited, 0), RUNS_MS_MIN), TIME_MS_MAX)
 

@@ -80,7 +80,7 @@ class _Node(LenientSection):
 
     @property
     def left_out_as(self) -> str:
-        """Why the workload does not have the node: its state, or that it has no resources; "" if it has it."""
+        """The reason why the workload lacks the node: its state, or that it has no resources; "" if it has the node."""
         return self.state if self.state in LEFT_OUT else _EMPTY if self.resource.is_none() else ""
 
 

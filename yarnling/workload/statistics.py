@@ -52,7 +52,7 @@ def figures_of_all(workload: Workload) -> WorkloadFigures:
 
 
 def lasts_ms(workload: Workload) -> int:
-    """From the first submission to the last one."""
+    """The time from the first submission to the last one."""
     times = [application.submit_ms for application in workload.applications]
     return max(times) - min(times) if times else 0
 

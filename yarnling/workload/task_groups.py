@@ -32,7 +32,7 @@ class TraceTask(Struct, frozen=True):
 
 
 def grouped(tasks: Iterable[TraceTask], after: int | None = None) -> list[TaskGroup]:
-    """A group for all tasks that differ in nothing but their duration."""
+    """Group the tasks that differ only in their duration."""
     durations: dict[tuple[object, ...], list[int]] = {}
     first: dict[tuple[object, ...], TraceTask] = {}
     for task in tasks:

@@ -195,7 +195,7 @@ class Gang(ApplicationCore[Event, Action]):
             self._transition(GangComplete())
 
     def _completed(self, event: ContainersCompleted) -> None:
-        """Several members may end with one event, with their node: none of them is released afterwards."""
+        """Handle the ends of members. Several may end in one event, with their node; none of them is released then."""
         ended = [status for status in event.statuses if self._held.pop(status.container_id, None) is not None]
         for status in ended:
             self._member_completed(status)

@@ -32,7 +32,7 @@ SECRET_BYTES = 32
 
 
 class PublishedOutput(Struct, frozen=True):
-    """Where a map's output is: host:port of its node's shuffle service. A later line for the same map replaces it.
+    """The place of a map's output: host:port of its node's shuffle service. A later line for the map replaces it.
 
     An empty `address` means that the output is lost.
     """

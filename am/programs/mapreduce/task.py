@@ -103,7 +103,7 @@ class TaskRun:
         self.files.write_report(self.attempt_id, TaskReport(output=output))
 
     def _map_for_reduces(self, address: str) -> str:
-        """The output stays on the node until the application ends; reduces fetch it from the service at `address`."""
+        """Run a map whose output stays on the node until the application ends; reduces fetch it from `address`."""
         directory = self._local_directory() / "output" / str(self.attempt_id)
         directory.mkdir(parents=True, exist_ok=True)
         writer = MapOutputWriter(directory, self.job.reduces)

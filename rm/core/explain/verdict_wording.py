@@ -266,7 +266,7 @@ class _VerdictWords:
         return f"containers are placed only at heartbeats of nodes; {_host(verdict.node_id)} has enough free capacity"
 
     def _folded(self, verdict: Verdict) -> list[NodesAlike]:
-        """The nodes by what fails there, the largest group first."""
+        """Group the nodes by the check that fails there, the largest group first."""
         groups: dict[str, list[NodeId]] = {}
         for node_id, finding in verdict.nodes.items():
             groups.setdefault(self._on_node(node_id, finding), []).append(node_id)

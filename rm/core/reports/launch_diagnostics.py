@@ -55,7 +55,7 @@ def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
 
 
 def _not_activated(scheduled: FiCaSchedulerApp) -> str:
-    """Which AM limit prevents the activation, with the amounts."""
+    """The diagnostics of an AM that waits for activation: the AM limit that prevents it, with the amounts."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     refusal = leaf.am_refusal(scheduled)
     reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
@@ -72,7 +72,7 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
 
 
 def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
-    """Why the last considered node was skipped, and how full the queue is."""
+    """The diagnostics of an activated AM: why the last considered node was skipped, and how full the queue is."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
     refusals = list(leaf.last_refusals(scheduled).items())

@@ -62,7 +62,7 @@ def normalize_weights(parent: ParentQueue) -> None:
 
 
 def _weigh_dynamic_queues(parent: ParentQueue) -> None:
-    """A queue created on demand has weight 1 on each partition of its parent without a configured weight."""
+    """Give queues created on demand weight 1 on each partition of their parent for which they have none."""
     for child in parent.children:
         for partition in parent.capacities.partitions() if child.is_dynamic else ():
             if child.capacities.at(partition).weight == WEIGHT_NOT_SET:

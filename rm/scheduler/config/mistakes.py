@@ -73,7 +73,7 @@ def _source(tree: ReadQueues, queue: QueueConfiguration, name: str) -> str:
 
 
 def _accepts_nothing(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
-    """No application is accepted (AbstractLeafQueue.validateSubmitApplication: 0 applications are 0 or more)."""
+    """Find queues that accept no application (AbstractLeafQueue.validateSubmitApplication: 0 are 0 or more)."""
     most, factor, percent = _applications_max(tree, queue), queue.user_limit_factor, queue.user_limit
     if not queue.is_leaf:
         return
@@ -180,7 +180,7 @@ def _label_without_access(tree: ReadQueues, queue: QueueConfiguration) -> Iterat
 
 
 def _small_maximum(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
-    """A queue's largest container is below the smallest of the scheduler (DefaultResourceCalculator.normalize)."""
+    """Find a queue whose largest container is below the scheduler's smallest (DefaultResourceCalculator.normalize)."""
     least, most = tree.minimum_allocation, queue.maximum_allocation
     pairs = (("-mb", "MB", most.memory_mb, least.memory_mb), ("-vcores", "vcores", most.vcores, least.vcores))
     for suffix, unit, high, low in pairs:
@@ -260,7 +260,7 @@ def _not_below_root(tree: ReadQueues) -> Iterator[Mistake]:
 
 
 def _vcores_do_not_count(tree: ReadQueues) -> Iterator[Mistake]:
-    """Each container gets 1 vcore (DefaultResourceCalculator.normalize)."""
+    """Settings of vcores have no effect: each container gets 1 vcore (DefaultResourceCalculator.normalize)."""
     if not tree.counts_memory_only or tree.minimum_allocation.vcores <= 1:
         return
     problem = (

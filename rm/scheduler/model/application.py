@@ -299,7 +299,7 @@ class FiCaSchedulerApp:
             self._context.repeated.note_restarted(self.missed_non_partitioned, key)
 
     def count_opportunity(self, key: SchedulerKey, *, may_wait: bool) -> None:
-        """A node was offered to the key (addSchedulingOpportunity). No delay is longer than the number of nodes.
+        """Count the offer of a node to the key (addSchedulingOpportunity). No delay is longer than the number of nodes.
 
         `may_wait`: the key also requests hosts or racks. Requests for any node never wait for one.
         """

@@ -31,11 +31,11 @@ class EndedContainers:
         return self._by_id.get(container_id)
 
     def of(self, application_id: ApplicationId) -> Iterator[tuple[RMContainer, int]]:
-        """The application's containers and when each ended, the last first."""
+        """Yield the application's containers, each with the time of its end, the last one first."""
         return (ended for ended in self.last_first() if ended[0].id.application_id == application_id)
 
     def last_first(self) -> Iterator[tuple[RMContainer, int]]:
-        """Each container and when it ended, the last first."""
+        """Yield each container with the time of its end, the last one first."""
         return reversed(self._by_id.values())
 
     def __len__(self) -> int:

@@ -198,7 +198,7 @@ class AppSchedulingInfo:
         return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
 
     def requested_since_ms(self) -> int:
-        """When the oldest pending request was sent; 0 if nothing is pending."""
+        """The time at which the oldest pending request was sent; 0 if nothing is pending."""
         return min((self._by_key[key].since_ms for key in self.keys), default=0)
 
     def update(self, requests: Sequence[ResourceRequest], now_ms: int = 0) -> tuple[bool, list[Change]]:

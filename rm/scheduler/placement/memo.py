@@ -203,7 +203,7 @@ class DemandIndex(OrderListener):
 
 
 def with_demand(leaf: LeafQueue, partition: str) -> Iterator[FiCaSchedulerApp]:
-    """`leaf.active.offers(partition)` without resting applications. Call `rest` only after the iteration has ended."""
+    """Yield `leaf.active.offers(partition)` without resting applications. Call `rest` only after the iteration."""
     order = leaf.active
     if not order.is_same_for_all_partitions:
         # Each partition would need its own first application of each user.

@@ -71,7 +71,7 @@ class _LeafCandidates:
         self._from_ams()
 
     def _from_borrowed_nodes(self) -> None:
-        """First containers on idle nodes of other, non-exclusive partitions, the newest first."""
+        """Choose containers that borrow idle nodes of other, non-exclusive partitions, the newest first."""
         borrowed = self._leaf.borrowed
         if not borrowed:
             return

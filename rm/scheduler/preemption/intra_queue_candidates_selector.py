@@ -131,7 +131,7 @@ class FifoIntraQueuePreemptionPlugin:
         self._intra = the_round.settings.intra_queue
 
     def compute(self) -> None:
-        """Set the queue's `apps` (last first) with what they are to lose, and its `users`."""
+        """Set the queue's `apps` (the last one first), each with the amount to take from it, and its `users`."""
         am_used = self._ams_by_user()
         left = self._queue.used - self._queue.to_obtain - sum(am_used.values(), start=self._none)
         applications = [*self._leaf.pending, *self._leaf.active]

@@ -62,7 +62,7 @@ class Victims:
         return container.id in self._by_attempt.get(container.attempt_id, ())
 
     def __iter__(self) -> Iterator[Victim]:
-        """In the order of Hadoop's HashMap of HashSets."""
+        """Iterate in the order of Hadoop's HashMap of HashSets."""
         for attempt_id in hash_order(self._by_attempt, attempt_hash):
             chosen = self._by_attempt[attempt_id]
             for container_id in hash_order(chosen, container_hash):

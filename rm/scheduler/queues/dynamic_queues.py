@@ -188,7 +188,7 @@ def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
 
 
 def _with_state_of(parent: ParentQueue, configuration: QueueConfiguration) -> QueueConfiguration:
-    """A queue without a configured state starts in its parent's state."""
+    """The configuration with the parent's state, if the queue has no configured one."""
     if configuration.state is not None:
         return configuration
     running = parent.state is QueueState.RUNNING

@@ -39,7 +39,7 @@ class Policies:
         self._entitling.configure(settings.queue_management_interval_ms, now_ms, are_wanted=settings.manages_queues)
 
     def next_deadline_ms(self) -> int | None:
-        """When the next round is due; None = never."""
+        """The time of the next round; None = never."""
         deadlines = (self._removing.next_ms, self._entitling.next_ms)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -106,7 +106,7 @@ def _may_be_removed(queue: CSQueue) -> bool:
 
 
 class Rounds:
-    """When the rounds of a policy run: the first at once, then one per interval.
+    """The times of a policy's rounds: the first at once, then one per interval.
 
     `next_ms`: the time of the next round; None: no round.
     """

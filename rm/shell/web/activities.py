@@ -196,7 +196,7 @@ def _skipped(context: RMContext, node: SchedulerNode, *, grouped: bool) -> Eleme
 
 
 def _lacking(context: RMContext, reserved: RMContainer, *, grouped: bool) -> str | None:
-    """Why the node could not fill the reservation when it was visited last."""
+    """The reason why the node could not fill the reservation at its last visit."""
     attempt = context.scheduler.attempt_of(reserved.id.application_id)
     refusal = None if attempt is None else attempt.refusals.on(reserved.node_id)
     return None if refusal is None else _diagnostic(refusal, grouped=grouped)

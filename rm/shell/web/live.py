@@ -65,7 +65,7 @@ class LiveService:
         self._streams = 0
 
     def note(self, change: StateChanged) -> None:
-        """Something has changed."""
+        """Note a change, so that open pages are updated."""
         self._changes += 1
 
     def rows(self) -> Iterator[WebRoute]:

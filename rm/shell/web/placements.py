@@ -93,7 +93,7 @@ def of_reservation(context: RMContext, container: RMContainer, diagnostic: str |
 
 
 def of_application(container: RMContainer, *, grouped: bool) -> Element:
-    """A placement or reservation as the request of an application sees it (AppRequestAllocationInfo)."""
+    """The outcome of an application's request: a placement or reservation (AppRequestAllocationInfo)."""
     state = state_of(container)
     node: dict[str, Value] = {"allocationState": state, **_nodes(container, grouped=grouped)}
     if not grouped:

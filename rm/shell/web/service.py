@@ -35,7 +35,7 @@ IMMUTABLE = {
 
 
 class ReadService:
-    """Everything that only reads. `clock`: the core's; `counters`: of applications since the start."""
+    """Answers the REST calls that only read. `clock`: the core's; `counters`: of applications since the start."""
 
     def __init__(
         self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int], counters: AppCounters

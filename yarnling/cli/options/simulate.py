@@ -203,7 +203,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def defaults(self) -> Defaults:
-        """The values for what the file does not say."""
+        """The default values for fields that the file does not contain."""
         from yarn.resource import Resource
         from yarnling.workload.defaults import Defaults
 

@@ -82,7 +82,7 @@ def _queues(stage: Stage, narrator: Narrator) -> None:
 
 
 def _preempted(stage: Stage) -> list[int]:
-    """When each container was killed, ms."""
+    """The times at which containers were killed, in ms."""
     return [at_ms for at_ms, _, step in stage.account.preempted if step == "killed"]
 
 

@@ -115,7 +115,7 @@ class Narrator:
 
 
 def _marked(lines: list[Told], *, every: bool) -> list[tuple[Told, bool]]:
-    """Each line, and whether it is left out: a quiet request whose reply is quiet too and led to nothing."""
+    """Mark the lines to leave out: quiet requests that had no effect and got a quiet reply, and that reply."""
     marked: list[tuple[Told, bool]] = []
     for index, line in enumerate(lines):
         is_skipped = False

@@ -195,7 +195,7 @@ class Stage:
         return found
 
     def verdict(self, name: str) -> str:
-        """Why an application waits: the sentence of `yarnling explain`, "" if nothing waits."""
+        """The reason why an application waits, as `yarnling explain` says it; "" if nothing waits."""
         _, sentences = self.view.waits(self.applications[name], self.engine.now_ms)
         return _HOST.sub(lambda match: host(match[0]), sentences[0]) if sentences else ""
 
