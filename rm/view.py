@@ -140,7 +140,7 @@ class RefusalSnapshot(Struct, frozen=True):
 
 
 class RMView:
-    """A view of one core; after a restart the ResourceManager has another one."""
+    """A read-only view of one core. After a restart of the ResourceManager a new view is needed."""
 
     def __init__(self, core: ResourceManagerCore) -> None:
         self._core = core
@@ -151,7 +151,7 @@ class RMView:
         return self._scheduler.nodes.keys()
 
     def node(self, node_id: NodeId) -> NodeSnapshot | None:
-        """A node, if the scheduler has it."""
+        """A node of the scheduler; None for an unknown one."""
         node = self._scheduler.nodes.get(node_id)
         if node is None:
             return None
@@ -190,7 +190,7 @@ class RMView:
                     yield _queue(queue, label, running, pending)
 
     def queue(self, name: str, label: str = NO_LABEL) -> QueueSnapshot | None:
-        """The queue of that name or path, if there is one."""
+        """The queue of that name or path; None if there is none."""
         queue = self._scheduler.queue(name)
         return None if queue is None else _queue(queue, label, *_applications(queue))
 
@@ -228,7 +228,7 @@ class RMView:
         return root
 
     def application(self, application_id: ApplicationId) -> ApplicationSnapshot | None:
-        """An application, if the ResourceManager knows it."""
+        """An application; None if the ResourceManager does not know it."""
         app = self._core.context.apps.get(application_id)
         return None if app is None else _application(app)
 
@@ -242,7 +242,7 @@ class RMView:
         return None if attempt is None else tuple(map(_container, attempt.live_containers.values()))
 
     def waits(self, application_id: ApplicationId, now_ms: int) -> tuple[int, tuple[str, ...]]:
-        """(how many containers an application waits for, the sentences of `yarnling explain` about why)."""
+        """(number of containers that an application waits for, reasons as `yarnling explain` says them)."""
         found = explanation(self._core.context, application_id, now_ms)
         count = sum(ask.count for ask in found.asks if ask.resource_name == "*")
         return count, tuple(verdict.sentence for verdict in found.verdicts)
@@ -284,7 +284,7 @@ class RMView:
                 yield attempt
 
     def refusals(self, node_id: NodeId, now_ms: int) -> Iterator[RefusalSnapshot]:
-        """The refusals that the heartbeat of a node has brought now, and the applications whose AM is held back."""
+        """The refusals noted at the present heartbeat of a node, and the applications whose AM is held back."""
         for attempt in self._attempts():
             leaf = LeafQueue.of(attempt)
             held_back = leaf.am_refusal(attempt)

@@ -123,7 +123,7 @@ class Configuration:
         return self._entries.get(key)
 
     def origin(self, key: str) -> Origin:
-        """Where the key's value was written; DEFAULT if it is not set."""
+        """The place where the key's value was written; DEFAULT if it is not set."""
         entry = self._entries.get(key)
         return DEFAULT if entry is None else entry.origin
 

@@ -25,7 +25,7 @@ _ITEM = re.compile(r"\[\d+\]")
 
 
 class Origin(Struct, frozen=True):
-    """Where a value was written: a file's name and line, "default" or the kind of override."""
+    """The place where a value was written: a file's name and line, "default" or the kind of override."""
 
     source: str
     line: int | None = None

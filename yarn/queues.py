@@ -50,7 +50,7 @@ class QueuePartition(Struct, frozen=True):
 class QueueInfo(Struct, frozen=True):
     """A queue. Capacities are fractions (0..1) of the parent's; `current_capacity` is used / guaranteed.
 
-    They are those of the nodes without a label. `partitions` has those of the labels that the queue may use.
+    They are for nodes without a label. `partitions` has the capacities for the labels that the queue may use.
     """
 
     name: str

@@ -89,8 +89,7 @@ class OneNode:
 class NodeHost:
     """The nodes of this process. If the RM shuts one of them down, the others continue.
 
-    `stopped` is done when the last node has stopped. The result of `stopped` is the failures if every node failed, else
-    "".
+    `stopped` is done when the last node has stopped. Its result is the nodes' failures if all nodes failed, else "".
     """
 
     def __init__(self, nodes: list[NodeManager], shared: SharedServices) -> None:

@@ -37,7 +37,7 @@ Answer = Callable[[str, str, Mapping[str, str]], Awaitable[ShuffleReply]]
 
 
 class ShuffleConnection:
-    """Answers the requests of one connection by `answer`, which raises Refusal, until it ends."""
+    """Answers the requests of one connection, until it ends, by `answer`, which raises ShuffleRefusal."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class MapOutputRequest(Struct, frozen=True):
 
 
 def read_request(method: str, target: str, headers: Mapping[str, str]) -> MapOutputRequest:
-    """The request; `headers` {name in lower case: value}. Raises Refusal.
+    """Read a request; `headers` {name in lower case: value}. Raises ShuffleRefusal.
 
     Hadoop uses the names of attempts as parts of paths, and answers 500 if there is no such file. Here only the name
     of an attempt of MapReduce or Tez is accepted.

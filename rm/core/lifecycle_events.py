@@ -21,7 +21,7 @@ from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
 from yarn.states import NodeUpdateType, SignalContainerCommand
 
-# To an application (RMAppEventType)
+# Events for an application (RMAppEventType).
 
 
 class _ToApp(Struct, frozen=True):
@@ -134,7 +134,7 @@ RMAppEvent: TypeAlias = (
 )
 
 
-# To an attempt (RMAppAttemptEventType)
+# Events for an attempt (RMAppAttemptEventType).
 
 
 class _ToAttempt(Struct, frozen=True):
@@ -235,7 +235,7 @@ RMAppAttemptEvent: TypeAlias = (
 )
 
 
-# To a node (RMNodeEventType)
+# Events for a node (RMNodeEventType).
 
 
 class _ToNode(Struct, frozen=True):
@@ -344,7 +344,7 @@ RMNodeEvent: TypeAlias = (
 )
 
 
-# To the scheduler (SchedulerEventType)
+# Events for the scheduler (SchedulerEventType).
 
 
 class NodeAdded(Struct, frozen=True):

@@ -90,7 +90,7 @@ class MasterKeys:
 
 
 async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep, new_key: Callable[[], MasterKey]) -> None:
-    """Store a next key before any node gets it. That it became current may be stored later."""
+    """Roll the keys. A new key is stored before any node gets it; its activation may be stored later."""
     keys = rolling.keys
     while True:
         if keys.next is None:

@@ -88,7 +88,7 @@ class SQLiteStateStore:
         return int(found[0][1]) if found else 0
 
     def raise_epoch(self) -> None:
-        """Increase the epoch, for the ResourceManager that recovers next."""
+        """Increase the epoch by 1, for the next ResourceManager that recovers."""
         epoch = self._epoch() + 1
         with self._file.writing() as group:
             group.put("cluster", EPOCH, (str(epoch),))

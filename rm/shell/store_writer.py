@@ -72,7 +72,7 @@ class StoreWriter:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.write_keys, kind, keys)
 
     async def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write the remaining effects, and close the file."""
         self._closing.set()
         while self._writing is not None:
             await asyncio.wait([self._writing])

@@ -105,11 +105,11 @@ class HadoopSession:
         return self._frames.unread_bytes
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the client; then use `next_event`."""
+        """Add bytes received from the client; then call `next_event` until it returns None."""
         self._frames.feed(data)
 
     def next_event(self) -> HadoopCall | Send | None:
-        """The message of the bytes so far; None until there are more. Raises Refused or Closed, then it is over."""
+        """The next message in the bytes so far; None if more are needed. Raises CallRefused or Closed at the end."""
         try:
             if self._stage is _SessionStage.PREAMBLE and not self._read_preamble():
                 return None

@@ -85,7 +85,7 @@ class NodesAlike(Struct, frozen=True):
 
 
 class VerdictReport(Struct, frozen=True):
-    """Why one resource request waits, as of now.
+    """The reason why one resource request waits now.
 
     `cause`: a constant of rm.core.explain.verdict. `sentence` continues the request: "waits because ...". `since_ms`:
     when the AM sent the request. `settings`: the keys behind the cause. `notes`: what else bears on it, such as
@@ -193,7 +193,7 @@ class PreemptionReport(Struct, frozen=True):
 
 
 class ContainerExplanation(Struct, frozen=True):
-    """Why a container is on its node, what it waits for if it is only reserved, and why it was preempted.
+    """The explanation of a container: why it is on its node, or what it waits for, and why it was preempted.
 
     `state`: a constant of rm.scheduler.model.rm_container. Times are of the ResourceManager's clock, as `now_ms`; None
     if it is not known or did not happen. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" if not known.

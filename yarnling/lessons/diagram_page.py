@@ -23,7 +23,7 @@ _ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")
 
 
 def diagram_page(lesson: Lesson, value: int) -> str:
-    """Run the lesson, and draw it. The times of the diagram are those of the words."""
+    """Run the lesson, and draw its diagram, which shows the same times as the text."""
     lines: list[str] = []
     trace = RunTrace(lines.append, f"{lesson.number}. {lesson.title}")
     story = lesson.play(value, trace)

@@ -12,7 +12,7 @@ _INDENT = 2
 
 
 def drawn(story: Story, width: int = WIDTH) -> list[DrawnLine]:
-    """The lines of a story, without its question, at most so wide (or a little wider, if there are many lifelines)."""
+    """Draw a story without its question, in lines of at most this width (or a little wider, for many lifelines)."""
     diagram = TextDiagram(story.participants, width)
     lines: list[DrawnLine] = []
     is_in_diagram = False

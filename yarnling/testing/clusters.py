@@ -56,7 +56,7 @@ class Clusters:
             self._marks |= failure_logs.mark(cluster)
 
     def causes(self) -> list[Section]:
-        """Why applications wait, and why those that ended since the test began failed, in each cluster."""
+        """The reasons why applications wait, or have failed since the test began, for each cluster."""
         return [
             (f"{self._prefix(cluster)}{heading}", text)
             for cluster in self._up

@@ -117,7 +117,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _active(part: RecordedRun) -> tuple[Lifeline, ...]:
-    """The lifelines on which something happens, and the ResourceManager's."""
+    """The lifelines with any event, and the ResourceManager's."""
     active = {name for one in part.calls for name in (one.source, one.target)}
     active |= {one.host for one in part.changes}
     return tuple(one for one in part.lifelines if one.name in active or one.role is Role.RM)

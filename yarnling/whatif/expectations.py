@@ -202,7 +202,7 @@ def check(expectation: Expectation, after: Sequence[Figures], before: Sequence[F
 
 
 def _undecided(expectation: Expectation, runs: Sequence[Figures]) -> str:
-    """A sentence about deadlines of which an expectation says nothing, with the seed that has most; "" if none."""
+    """A warning about deadlines that cannot be judged yet, for the seed with the most of them; "" if there are none."""
     groups = [(group, run) for run in runs if (group := group_of(expectation.scope, run)) is not None]
     if expectation.measure.name != MISSED_DEADLINES or not groups:
         return ""

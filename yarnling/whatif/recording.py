@@ -230,7 +230,7 @@ class RecordedApplication:
                 waits.over(waits.waiting[0], now_ms)
                 waits.waiting.clear()
 
-    # The AM (RunningApplication)
+    # Methods of RunningApplication, called by the simulated AM.
 
     @property
     def conduct(self) -> AMConduct:

@@ -25,7 +25,7 @@ _LOGIN = re.compile(r"log-?in|sign-?in|password|\bsso\b|kerberos", re.IGNORECASE
 
 
 def refuse_other_answers(text: str, source: str) -> None:
-    """Raise ConfigurationException, with what to do, if a text is not what was asked for. Anything else may pass."""
+    """Raise ConfigurationException, with a remedy, for a text that is clearly another answer than the expected one."""
     head = text[:HEAD_CHARACTERS].lstrip()
     if head.startswith("This is standby RM"):
         remedy = "ask the active one (yarn rmadmin -getAllServiceState names it), or follow the redirect: curl -L"

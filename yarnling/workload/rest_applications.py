@@ -83,7 +83,7 @@ class _Application(LenientSection):
         return min(max(self.elapsed - max(waited, 0), RUNS_MS_MIN), TIME_MS_MAX)
 
     def usage(self) -> Usage:
-        """Its totals, and what it held if it still ran."""
+        """The totals of the application, and what it held if it still ran."""
         held = Resource(self.allocated_mb, self.allocated_vcores) if self.running > 1 else None
         totals = Resource.of(
             {**_extra_seconds(self.resource_seconds), MEMORY_MB: self.memory_seconds, VCORES: self.vcore_seconds}

@@ -23,7 +23,7 @@ ReportedAmount = Annotated[int, Field(le=MEMORY_MB_MAX)]
 
 
 def one_or_list(value: Any) -> Any:
-    """Jersey writes a list of one as its only item, and an empty list as nothing."""
+    """The list in an answer: Jersey writes a list of one item as that item, and leaves out an empty list."""
     return [] if value is None else value if isinstance(value, list) else [value]
 
 

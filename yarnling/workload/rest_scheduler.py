@@ -171,7 +171,7 @@ def _maximum(queue: ReportedQueue, partition: ReportedPartition, percent: float)
 
 
 def _access(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
-    """Access lists that are not the default, which is everybody for root, and for priorities, and nobody else."""
+    """The access lists that differ from the default: everybody for root and for priorities, nobody elsewhere."""
     for each in queue.access.acls:
         is_open = prefix == f"{PREFIX}root." or each.kind == MAX_PRIORITY
         if each.kind in ACLS and each.members.strip() != ("*" if is_open else ""):

@@ -55,7 +55,7 @@ class _Task(LenientSection):
 
     @property
     def duration_ms(self) -> int:
-        """Which of the durations counts, as TaskContainerDefinition decides it; 0 if there is none."""
+        """The duration that counts, chosen as by TaskContainerDefinition; 0 if there is none."""
         if self.duration is not None:
             return self.duration
         if self.legacy_duration is not None:
@@ -215,7 +215,7 @@ def _amounts(
 
 
 def _is_resource(name: str) -> bool:
-    """Types of resources are memory-mb, vcores, and others with a namespace, for example yarn.io/gpu."""
+    """True for a resource type: memory-mb, vcores, or a name with a namespace, for example yarn.io/gpu."""
     return name in (MEMORY_MB, VCORES) or "/" in name
 
 

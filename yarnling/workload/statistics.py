@@ -22,7 +22,7 @@ class Percentiles(Struct, frozen=True):
 
 
 class WorkloadFigures(Struct, frozen=True):
-    """Of some applications. Sizes and durations are those of containers, without AMs. `memory_gb_hours` and
+    """Figures of some applications. Sizes and durations are of containers, without AMs. `memory_gb_hours` and
     `vcore_hours`: what the containers use if each runs once.
     """
 

@@ -25,7 +25,7 @@ _UNKNOWN = ResourceUtilization()
 
 
 class NodeManagerBeans:
-    """Reads the node when it is asked, and counts the starts and ends of its containers."""
+    """The JMX beans of a node, read from it on request; counts the starts and ends of its containers."""
 
     def __init__(self, view: ServedNode) -> None:
         self._view = view

@@ -164,7 +164,7 @@ class Remedies:
         return tuple(find(refusal, queue, partition)) if find is not None else ()
 
     def of_order(self, order: Precedence, partition: str) -> tuple[SettingInForce, ...]:
-        """The settings behind the order of two queues, for the one that comes later, or of applications in the leaf."""
+        """The settings that put the application's queue after another one, or the application after others in it."""
         queue = next((one for one in self._application.leaf.and_above() if one.path == order.second), None)
         if queue is None:
             return tuple(self._ordering(Refusal(Reason.QUEUE_FIFO, 0), self._application.leaf, partition))

@@ -169,12 +169,12 @@ class PendingApplications:
                 heapq.heappush(heads, (users[0][0], index))
 
     def refuse_size(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
-        """The queue's limit refuses this candidate, and therefore all later ones of its size in this pass."""
+        """Note that the queue's limit refuses this candidate; the pass then skips later ones of its size."""
         key, size = self._keys[application]
         self._sizes[size].refused = RefusedInPass(self._passes, key, refusal)
 
     def refuse_user(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
-        """The user's limit refuses this candidate, and therefore all later ones of its size and user in this pass."""
+        """Note that the user's limit refuses this candidate; the pass then skips later ones of its size and user."""
         key, size = self._keys[application]
         self._sizes[size].users[application.user].refused = RefusedInPass(self._passes, key, refusal)
 

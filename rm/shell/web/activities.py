@@ -164,7 +164,7 @@ def _request(refusal: Refusal, node_id: str, state: str, *, grouped: bool, named
 def _of_node(
     context: RMContext, node: SchedulerNode, placed: Mapping[NodeId, list[RMContainer]], now_ms: int, *, grouped: bool
 ) -> Element:
-    """The last visit of the node that is known: what it placed, and if it went on, why it placed no more."""
+    """The last known visit of the node: what it placed, and unless it ended then, why it placed no more."""
     reserved, containers = node.reserved_container, placed.get(node.node_id, [])
     refused_ms = max((refusal.at_ms for refusal in _refusals(context, node)), default=None)
     placed_ms = containers[0].started_ms if containers else None

@@ -42,7 +42,7 @@ DESELECTABLE = (REQUESTS, TIMEOUTS, APP_LABEL, AM_LABEL, USAGE)
 
 
 class AppView(Struct, frozen=True):
-    """The view of applications: for whom, at what time, and without which parts."""
+    """The view of applications: the user, the time, and the parts to leave out."""
 
     context: RMContext
     asker: Asker
@@ -60,7 +60,7 @@ def find_app(context: RMContext, text: str) -> RMApp:
 
 
 def app_element(view: AppView, app: RMApp) -> Element:
-    """An AppInfo. Who may not view the application sees what anybody may."""
+    """An AppInfo. Users who may not view the application get only the public fields."""
     context, attempt = view.context, app.current_attempt
     is_shown = context.application_acls.may(view.asker, VIEW, app)
     state = reports.application_state(app)
@@ -111,7 +111,7 @@ def _diagnostics(app: RMApp, attempt: RMAppAttempt | None) -> str:
 
 
 def _running(view: AppView, app: RMApp, attempt: RMAppAttempt | None, *, is_shown: bool) -> dict[str, Value]:
-    """Times, places and what the application holds now; Java's zeros for who may not see them."""
+    """Fields of times, places and resources held now; Java's zeros for users who may not view the application."""
     fields: dict[str, Value] = {
         "startedTime": app.submit_ms if is_shown else 0,
         "launchTime": app.launch_ms if is_shown else 0,

@@ -94,7 +94,7 @@ def _checked(app_text: str, attempt_text: str) -> ApplicationAttemptId:
 
 
 def _rewrapped(error: YarnException) -> WebException:
-    """WebServices.rewrapAndThrowException: what does not exist is a 404, everything else unexpected."""
+    """Convert an error (WebServices.rewrapAndThrowException): 404 for missing objects, else an unexpected error."""
     if isinstance(error, _MISSING):
         return not_found(error.message, error.java_class)
     if "does not have privilege" in error.message:

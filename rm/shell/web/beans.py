@@ -46,7 +46,7 @@ _SUMMED = (
 
 
 class ResourceManagerBeans:
-    """Reads the core when it is asked. `clock`: the core's; `address`: of the web services."""
+    """The JMX beans of the RM, read from the core on request. `clock`: the core's; `address`: of the web services."""
 
     def __init__(self, context: RMContext, counters: AppCounters, clock: Callable[[], int], address: str) -> None:
         self._context = context
@@ -111,7 +111,7 @@ class ResourceManagerBeans:
         return Bean(f"{_name('QueueMetrics')},{keys}", "QueueMetrics", attributes)
 
     def _figures(self) -> dict[str, Counter[str]]:
-        """{path: what the leaves below add up to}."""
+        """{path: the sum over the leaves below}."""
         found: dict[str, Counter[str]] = {}
         for leaf in leaves_of(root_queue(self._context)):
             own = self._of_leaf(leaf)

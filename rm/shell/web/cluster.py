@@ -45,7 +45,7 @@ def user_info(login_user: str, user: str) -> Document:
 
 
 def metrics(context: RMContext, counts: AppCounts) -> Document:
-    """The answer to /ws/v1/cluster/metrics: of the partition without label, except where the name says otherwise.
+    """The answer to /ws/v1/cluster/metrics, about the partition without label unless a field's name says otherwise.
 
     `counts`: applications since the start.
     """

@@ -22,7 +22,7 @@ ANY_TYPE = "*"
 
 
 class AppFilter(Struct, frozen=True):
-    """Which applications to list: AND over the fields; an empty one does not filter. Types and tags in lower case."""
+    """The applications to list: those that match all fields that are not empty. Types and tags are in lower case."""
 
     states: frozenset[YarnApplicationState]
     final_status: FinalApplicationStatus | None
@@ -93,7 +93,7 @@ def read_deselected(request: WebRequest) -> frozenset[str]:
 
 
 def listed(view: AppView, wanted: AppFilter) -> Iterator[Element]:
-    """The applications, in the order of their submission; they may come and go between two of them.
+    """Yield the applications in the order of submission; others may be added and removed between two of them.
 
     The limit counts before the final status is compared, as in Hadoop.
     """

@@ -12,7 +12,7 @@ UNAVAILABLE = "N/A"
 
 
 def health_element(context: RMContext) -> Element:
-    """The last operations, and what the last visit of a node placed; nothing of it if it is not recorded."""
+    """The last operations, and what the last visit of a node placed; empty if health is not recorded."""
     none = context.scheduler.context.none
     health = context.scheduler.context.health or SchedulerHealth(none)
     is_last = health.run_ms == context.now_ms

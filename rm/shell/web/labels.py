@@ -19,7 +19,7 @@ from yarn.states import QueueACL
 
 
 def cluster_labels(context: RMContext) -> Document:
-    """The labels of the cluster, with what their nodes have."""
+    """The labels of the cluster, with the resources of their nodes."""
     found = {label.name: label for label in context.scheduler.labels.cluster_labels()}
     ordered = hash_order(found, string_hash, concurrent=True)
     return _labels(_label(found[name], resource=_of_label(context, name)) for name in ordered)

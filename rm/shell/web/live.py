@@ -55,7 +55,7 @@ EXPLAINED_MAX = 20
 
 
 class LiveService:
-    """Serves what changes. `note` must be called with each transition of the core."""
+    """Serves the data of pages that update themselves. `note` must be called with each transition of the core."""
 
     def __init__(self, core: ResourceManagerCore, inspections: InspectionService, conf: Configuration) -> None:
         self._core = core
@@ -84,7 +84,7 @@ class LiveService:
         return EventStream(self._stream())
 
     async def _stream(self) -> AsyncIterator[bytes]:
-        """An event at once, and one after each second in which something has changed."""
+        """Yield an event at once, and one after each second in which something has changed."""
         self._streams += 1
         try:
             loop = asyncio.get_running_loop()

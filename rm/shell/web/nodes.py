@@ -79,7 +79,7 @@ def node_element(context: RMContext, node: RMNode) -> Element:
 
 
 def _usage(context: RMContext, node: RMNode, whole: ResourceUtilization) -> dict[str, int | float]:
-    """All zero for a node that the scheduler does not have."""
+    """The resources in use on the node; all zero for a node that the scheduler does not have."""
     scheduled = context.scheduler.nodes.get(node.node_id)
     if scheduled is None:
         names = ("numContainers", "usedMemoryMB", "availMemoryMB", "usedVirtualCores", "availableVirtualCores")

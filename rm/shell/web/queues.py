@@ -115,7 +115,7 @@ Templates: TypeAlias = dict[str, dict[str, Entry]]
 def _children(
     context: RMContext, parent: ParentQueue, templates: Templates
 ) -> Generator[None, None, tuple[Many, ContainerCounts]]:
-    """Leaves first, as Hadoop writes them, and the containers of all."""
+    """The children, leaves first as Hadoop writes them, and the container counts of all."""
     found: list[Found] = []
     for child in sorted(parent.children, key=lambda child: not isinstance(child, LeafQueue)):
         found.append((yield from _queue(context, child, templates)))

@@ -57,7 +57,7 @@ NO_KERBEROS = (
 
 
 class WriteService:
-    """Answers the REST calls that change something."""
+    """Answers the REST calls that change applications, labels and other state."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class Narrator:
         self._shown = len(self._stage.account.told)
 
     def _is_wanted(self, line: Told, kinds: Collection[str], hidden: Collection[str]) -> bool:
-        """Messages from or to somebody who has no lifeline are not shown."""
+        """True if a line is shown: messages from or to a participant without a lifeline are not."""
         if line.change is not None:
             return line.change.kind in kinds
         return not line.rpc or (line.rpc not in hidden and {line.place, line.target} <= {*self._participants})

@@ -128,7 +128,7 @@ class Stage:
         self.at(seconds, partial(self._submit, context, user or name, wanted))
 
     def happening(self, seconds: float, place: str, text: str, action: Callable[[], None]) -> None:
-        """Do something to the cluster, and tell of it with this text."""
+        """Carry out an action on the cluster, and add this text about it to the story."""
 
         def happen() -> None:
             self.account.told.append(Told(self.now_ms, place, text, is_happening=True))
@@ -142,7 +142,7 @@ class Stage:
         self.engine.run(START_MS + round(1000 * until_s))
 
     def run_until(self, is_over: Callable[[], bool], limit_s: float) -> bool:
-        """Run until then; False if it has not come by `limit_s`."""
+        """Run until the condition holds; False if it does not hold by `limit_s`."""
         self.engine.advance(START_MS + round(1000 * limit_s), is_over)
         return is_over()
 
@@ -243,7 +243,7 @@ def _call(
     event: Callable[[int], Event],
     got: Callable[[object], None],
 ) -> None:
-    """A client's call, which takes no time. Observers of calls learn of it."""
+    """Make a client's call, which takes no time; observers of calls are notified."""
     observer, rm = cluster.network.observer, cluster.rm
     number = observer.called(CLIENT, "clients", rpc, request)
     observer.sent(number, rm.name)
