@@ -189,7 +189,7 @@ class _Address:
 
 
 class _Arrivals:
-    """The connections that have not sent their first bytes, longest silent first, and what is done about too many."""
+    """The connections that have not sent their first bytes, longest silent first. `make_room` closes the first."""
 
     def __init__(self, *, admits_all_users: bool) -> None:
         self.waiting: dict[_Arrival, None] = {}

@@ -107,7 +107,7 @@ class _RetryDue(Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class _Start:
-    """`deadline_ms`: until when it is sent again, None: forever. `error`: how its last call ended."""
+    """A start in progress. `deadline_ms`: the end of its retries, None: never. `error`: that of its last call."""
 
     number: int
     container_id: ContainerId

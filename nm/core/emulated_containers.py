@@ -141,7 +141,7 @@ class EmulatedContainers:
         return self._ends[0][0] if self._ends else None
 
     def _signal(self, effect: SignalProcess) -> None:
-        """KILL ends it with exit code 137, TERM with 143 after the time of its rule; QUIT has no effect."""
+        """Deliver a signal. KILL means exit code 137; TERM 143, after the time of its rule; QUIT has no effect."""
         starting = self._starting.get(effect.container_id)
         if starting is not None and starting.launch == effect.launch:
             if effect.signal is not Signal.QUIT and not effect.command:

@@ -53,7 +53,7 @@ class EmulatedLauncher:
         self._handle(effect)
 
     def signal(self, effect: SignalProcess) -> None:
-        """KILL ends it with exit code 137, TERM with 143 after the time of its rule; QUIT has no effect."""
+        """Deliver a signal. KILL means exit code 137; TERM 143, after the time of its rule; QUIT has no effect."""
         self._handle(effect)
 
     def kill_all(self) -> None:
@@ -111,7 +111,7 @@ class EmulatedLauncher:
         self._handle(ProgramEnded(container_id, launch, exit_code))
 
     def _set_timer(self) -> None:
-        """Set the timer to the next deadline. A timer that is set for an earlier time is kept: it is set again then."""
+        """Set the timer to the next deadline. A timer for an earlier time is kept, and set again when it fires."""
         deadline_ms = self.containers.next_deadline_ms()
         if deadline_ms is None or (self._timer is not None and self._timer_ms <= deadline_ms):
             return

@@ -39,7 +39,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class RemoteLogs(Struct, frozen=True):
-    """The remote log directory, and what it appends to `bucket-` in the names of users' directories."""
+    """The remote log directory, and the suffix after `bucket-` in the names of users' directories."""
 
     root: str
     suffix: str
@@ -81,7 +81,7 @@ class LogAggregator:
 
 
 def aggregate_logs(effect: AggregateLogs, node_id: NodeId, directories: NodeDirectories, remote: RemoteLogs) -> str:
-    """Write an application's file; its path, or "" if there are no logs. Raises OSError, and leaves no part of it."""
+    """Write an application's file; returns its path, "" if there are no logs. Removes a partial file on OSError."""
     containers = _containers(directories, effect.application_id)
     if not containers:
         return ""
@@ -184,7 +184,7 @@ def _opened(name: str, parent: int) -> tuple[IO[bytes], int] | None:
 
 
 def _content(file: IO[bytes], length: int) -> Iterator[bytes]:
-    """Exactly `length` bytes: what is written meanwhile is left out, and what was cut off meanwhile is NULs."""
+    """Exactly `length` bytes of a file: without text that was added meanwhile, and with NULs if it was truncated."""
     left = length
     while left:
         part = file.read(_READ_BYTES)[:left] or bytes(min(left, _READ_BYTES))

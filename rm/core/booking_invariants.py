@@ -76,7 +76,7 @@ class BookingAudit:
         self._running = running
 
     def _activated(self) -> Iterator[str]:
-        """I-10. The first application of a queue may always run (AbstractLeafQueue.activateApplications)."""
+        """I-10: the AM limits hold. The first application of a queue may always run (activateApplications)."""
         fits_in = self._context.scheduler.context.calculator.fits_in
         for leaf in self._leaves():
             for partition in leaf.usage.partitions():
@@ -114,7 +114,7 @@ class SizeAudit:
             yield from self._of_nodes()
 
     def _of_nodes(self) -> Iterator[str]:
-        """The total of a node that runs is what it registered with, or what an administrator gave it."""
+        """Check that a running node's total is the size that it registered with, or that an administrator set."""
         scheduler = self._context.scheduler
         for node in self._context.nodes.values():
             known = scheduler.nodes.get(node.node_id)
@@ -124,7 +124,7 @@ class SizeAudit:
                 yield f"I-01: {node.node_id} has {node.capability}, and the scheduler takes it to have {known.total}"
 
     def _of_report(self, event: NodeHeartbeat) -> Iterator[str]:
-        """A heartbeat that is refused takes the node, or an unhealthy one does not reach the scheduler."""
+        """Check that a reported increase no longer expires, unless the report did not reach the scheduler."""
         node = self._context.nodes.get(event.request.node_id)
         if node is None or node.state not in _TAKES_REPORTS or not event.request.health.healthy:
             return
@@ -136,7 +136,7 @@ class SizeAudit:
                 yield f"I-68: {reported.id} has {reported.resource} on its node, and that still expires"
 
     def _of_reply(self, reply: AllocateResponse) -> Iterator[str]:
-        """A reply that is sent again may be older than what the node has been sent since.
+        """Check that each decrease in a reply is sent to the node. A reply that is sent again may be outdated.
 
         A node that is being decommissioned is sent no updates: only RUNNING has a row for them (RMNodeImpl).
         """

@@ -59,7 +59,7 @@ _DECIDED_BY_RM = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PRE
 
 
 class ProtocolAudit:
-    """Compares each step with what the earlier ones promised. The cost grows with all that the core holds."""
+    """Checks each step against replies and state of earlier ones. The cost grows with the size of the state."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context

@@ -134,7 +134,7 @@ class RMNode:
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
 
     def pull_updates(self) -> tuple[Sequence[ContainerId], Sequence[Container], Sequence[ContainerStatus]]:
-        """Take what is new for the scheduler: containers that run, that have grown, and that have ended."""
+        """Take the news for the scheduler: containers that were launched, that have grown, and that have ended."""
         if not (self.newly_launched or self.newly_increased or self.newly_completed):
             return (), (), ()
         updates = self.newly_launched, list(self.newly_increased.values()), self.newly_completed
@@ -143,7 +143,7 @@ class RMNode:
         return updates
 
     def forget_updates(self) -> None:
-        """Drop what is new for the scheduler."""
+        """Drop the news for the scheduler."""
         self.newly_launched.clear()
         self.newly_completed.clear()
         self.newly_increased.clear()

@@ -20,7 +20,7 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 
 class Saving(Enum):
-    """Why a record is written. NEW and FINAL: a state machine waits until it is stored; CHANGE: nothing waits."""
+    """The reason for writing a record. NEW and FINAL: a state machine waits until it is stored; CHANGE: none waits."""
 
     NEW = "NEW"
     FINAL = "FINAL"

@@ -164,7 +164,7 @@ class DecommissioningAudit:
                 yield f"I-29: {event.request.node_id} is DECOMMISSIONED while {am.id}, an AM, is launched there"
 
     def _not_running(self, booked_on: list[NodeId]) -> Iterator[str]:
-        """I-16: the state is read from the node's lifecycle, not from what the scheduler takes it to be."""
+        """I-16: nothing is booked on a node that is not RUNNING, as its lifecycle says, not the scheduler's copy."""
         for node_id in booked_on:
             node = self._context.nodes.get(node_id)
             if node is not None and node.state is not NodeState.RUNNING:

@@ -39,7 +39,7 @@ class NodeHeartbeats:
         increased: Sequence[Container],
         completed: Sequence[ContainerStatus],
     ) -> None:
-        """Carry out one heartbeat: first what the NM reports, then what is placed on the node.
+        """Carry out one heartbeat: first process the NM's report, then place containers on the node.
 
         A node that is being decommissioned is visited as well, as in Hadoop: that counts opportunities and gives up
         reservations that are not needed, but the commit refuses all proposals (FiCaSchedulerApp.accept).

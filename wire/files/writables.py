@@ -10,7 +10,7 @@ from yarn.errors import InvalidArgumentException
 
 
 class WritableReader:
-    """Reads from the front of `data`; `what` is what errors call it."""
+    """Reads values from the front of `data`. Errors name the data by `what`."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = data

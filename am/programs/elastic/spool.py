@@ -42,7 +42,7 @@ class Spool:
                 (self._waiting / f"{task:06}").touch()
 
     def requeue(self, worker: ContainerId) -> None:
-        """Move the tasks of a worker back to waiting; what the worker reports about them later is ignored."""
+        """Move the tasks of a worker back to waiting; later reports of the worker about them are ignored."""
         self._requeue(self._running.glob(f"*.{worker}"))
 
     def requeue_all(self) -> None:

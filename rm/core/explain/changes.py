@@ -58,7 +58,7 @@ _UNITS = {MEMORY_MB: "MB", VCORES: "vcores"}
 
 
 class TriedChange(Struct, frozen=True):
-    """A change in words ("with 2048 MB more on n7"), and how it is made on a copy.
+    """A change in words ("with 2048 MB more on n7"), and the function that makes it on a copy.
 
     Of the changes of one `kind` only the first that works is returned.
     """
@@ -69,7 +69,7 @@ class TriedChange(Struct, frozen=True):
 
 
 class DownNode(Struct, frozen=True):
-    """A node that is not running, and what it would bring."""
+    """A node that is not running, with the resources that it would add."""
 
     node_id: NodeId
     rack: str
@@ -127,7 +127,7 @@ def _tried(
     change: TriedChange,
     down: Mapping[NodeId, DownNode],
 ) -> NodeId | None:
-    """The node that gives the container after the change; None if none does, or the change is not allowed."""
+    """Try the change on a copy; returns the node that then gives the container, None if none does or it is refused."""
     trial = Trial(scheduler, down)
     try:
         change.make(trial)
@@ -256,7 +256,7 @@ class _Candidates:
             yield TriedChange("node", f"with {amounts} more on {node_id.host}", make)
 
     def _missing(self, node_id: NodeId, finding: Finding) -> dict[str, int]:
-        """{type: the amount that is missing on the node}, for the request and for what another application has reserved
+        """{type: the amount missing on the node} for the request, and for what another application has reserved
         or requests before it.
         """
         needed = self._verdict.requested.amounts()
@@ -268,7 +268,7 @@ class _Candidates:
         return {name: needed.get(name, 0) - free[name] for name in types if needed.get(name, 0) > free[name]}
 
     def _new_node(self) -> TriedChange:
-        """A node of the size of the request, with its label."""
+        """Try another node of the request's size, with its label."""
         size, partition = self._verdict.requested, self._verdict.partition
         label = f" with label {partition}" if partition else ""
 

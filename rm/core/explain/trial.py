@@ -47,7 +47,7 @@ class Trial:
         self.scheduler.walks.is_on = False
 
     def gets_container(self, application_id: ApplicationId, key: SchedulerKey, passes: int = PASSES) -> NodeId | None:
-        """The node that gives the request a container; None if none does within so many heartbeats of each node."""
+        """Run heartbeats until a node gives the request a container; returns the node, None if the limit is reached."""
         self._settle()
         wanted = self._count(application_id, key)
         for _ in range(passes):

@@ -58,7 +58,7 @@ class Precedence(Struct, frozen=True):
 
 
 class Ahead(Struct, frozen=True):
-    """An application that comes first. `requested`: its request, for which `left` is not enough; it is kept for it."""
+    """An application that comes first. The free amount `left` is kept for its request `requested`, but is too small."""
 
     application_id: ApplicationId
     queue: str
@@ -81,7 +81,7 @@ class Overtaking(Struct, frozen=True):
 
 
 def kept_for(attempt: FiCaSchedulerApp, node_id: NodeId, refusal: Refusal, partition: str) -> Ahead | None:
-    """The application for which the refusal kept what was left; None if it is not known, or comes later by now."""
+    """The application for which the refusal kept the free amount; None if unknown, or if it comes later by now."""
     leaf = LeafQueue.of(attempt)
     if refusal.reason is Reason.QUEUE_HEADROOM and refusal.key is None:
         return _in_leaf(leaf, attempt, node_id, refusal, partition)

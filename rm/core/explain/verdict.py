@@ -44,7 +44,7 @@ _OF_PARENT = (Reason.QUEUE_MAXIMUM,)
 
 
 class Cause(Enum):
-    """Why a request waits. The value is the place among the scheduler's checks; a later one is closer to a container.
+    """The reason why a request waits. The value orders the scheduler's checks; a later one is closer to a container.
 
     Below 10 are causes that hold on all nodes.
     """
@@ -103,7 +103,7 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """Why the request of a key waits. `nodes` {node: what fails there}: the nodes that could serve it.
+    """The reason why the request of a key waits. `nodes` {node that could serve it: the check that fails there}.
 
     `overtaking`: the containers that others got since the request, if it lacks only free capacity.
     """
@@ -267,7 +267,7 @@ class _WaitingRequest:
         return self._limits[partition]
 
     def _queue_limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
-        """The maximum that refuses: that of the lowest such queue, or if it is its parent's maximum, the parent's."""
+        """The maximum that refuses the request, of the lowest queue; of its parent, if the maximums are the same."""
         found: Finding | None = None
         maximum_below: Resource | None = None
         for queue in self._leaf.and_above():

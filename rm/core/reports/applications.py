@@ -150,7 +150,7 @@ def _remaining_lifetime_s(app: RMApp) -> int:
 
 
 def _with_attempt(report: ApplicationReport, app: RMApp, attempt: RMAppAttempt) -> ApplicationReport:
-    """Add what is known of the current attempt. A report without an attempt has no log aggregation status either."""
+    """Add fields about the current attempt. A report without an attempt has no log aggregation status either."""
     return replace(
         report,
         current_attempt_id=attempt.attempt_id,

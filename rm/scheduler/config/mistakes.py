@@ -105,7 +105,7 @@ def _applications_max(tree: ReadQueues, queue: QueueConfiguration) -> int | None
 
 
 def _runs_nothing(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
-    """Applications stay pending for ever (CSMaxRunningAppsEnforcer: 0 that run are as many as allowed)."""
+    """Find queues whose applications stay pending forever (CSMaxRunningAppsEnforcer: 0 running are the maximum)."""
     if queue.max_parallel_apps <= 0:
         problem = "applications are accepted and never run: Hadoop takes the number as it is, also a negative one"
         yield Mistake(_source(tree, queue, "max-parallel-apps"), problem, "remove it for no limit, or raise it")

@@ -56,7 +56,7 @@ class AllocateCalls:
         blacklist_removals: Sequence[str],
         updates: Sequence[UpdateContainerRequest],
     ) -> Allocation:
-        """Carry out one call of an AM: apply what it asks for, and return what was placed since its last call.
+        """Carry out one call of an AM: apply its requests, and return the containers placed since its last call.
 
         Nothing is placed here: the next heartbeats of nodes do that. An ended attempt gets an empty Allocation.
         """

@@ -163,7 +163,7 @@ class ClusterNodes:
         increased: Sequence[Container],
         completed: Sequence[ContainerStatus],
     ) -> None:
-        """Book what the NM of the node, if it is a present one, reports of its containers."""
+        """Book the container reports of the node's NM; ignored if the node has left."""
         context = self._context
         if launched or increased or completed:
             context.note_change()
@@ -181,7 +181,7 @@ class ClusterNodes:
                 node.release_container(status.container_id, by_node=True)
 
     def adapt_size(self, node: SchedulerNode) -> None:
-        """Shrink a node that is not RUNNING to what is in use; have containers killed on one that is too small.
+        """Shrink a node that is not RUNNING to the amount in use; kill containers of a node that is too small.
 
         As in AbstractYarnScheduler.nodeUpdate, the node shrinks only after the visit of this heartbeat.
         """

@@ -142,7 +142,7 @@ def _parents(state: _State) -> Iterator[str]:
 
 
 def _reserved_amounts(state: _State) -> Iterator[str]:
-    """I-05, at the leaves: what a leaf has reserved is what its applications have reserved."""
+    """I-05, at the leaves: the reserved amount of a leaf equals the sum over its applications."""
     for leaf in state.leaves:
         usages = [attempt.usage for attempt in state.attempts_of[leaf]]
         for partition in state.partitions:
@@ -230,7 +230,7 @@ def _differences_of_containers(state: _State) -> Iterator[str]:
 
 
 def _of_other_queues(leaf: LeafQueue, attempts: list[FiCaSchedulerApp]) -> Iterator[str]:
-    """Preemption reads from a container whose it is, also after its application was moved.
+    """Check the queue that a container carries, by which preemption finds its owner, also after a move.
 
     Containers of a queue whose name is ambiguous carry only that name (see `CSQueue.remembered_as`).
     """

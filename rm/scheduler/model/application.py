@@ -229,7 +229,7 @@ class FiCaSchedulerApp:
         places.difference_update(removals)
 
     def note_ordered_usage(self) -> None:
-        """Store what the attempt holds and requests now as the numbers by which the fair policy orders."""
+        """Store the amounts that the attempt holds and requests now; the fair policy orders by them."""
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)

@@ -101,7 +101,7 @@ class RunTask(Struct, frozen=True):
 
 
 class PublishOutput(Struct, frozen=True):
-    """Announce to the reduces where a map's output is; an empty `output` says that it is lost."""
+    """Announce the place of a map's output to the reduces; an empty `output` means that it is lost."""
 
     attempt_id: TaskAttemptId
     output: str
