@@ -177,10 +177,11 @@ def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource
 
 
 def _activate(leaf: LeafQueue, application: FiCaSchedulerApp, user: User) -> None:
+    partition = application.am_partition
     leaf.users.activated(user)
     leaf.active.add(application)
-    change_am_used(leaf, user, application.am_partition, application.am_used(application.am_partition))
-    leaf.pending.remove(application)
+    change_am_used(leaf, user, partition, application.am_used(partition))
+    leaf.pending.activated(application, leaf.usage.am_used(partition), leaf.am_limit(partition))
 
 
 def _queue_refusal(leaf: LeafQueue, application: FiCaSchedulerApp) -> Refusal | None:

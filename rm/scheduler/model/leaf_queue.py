@@ -59,7 +59,7 @@ class LeafQueue(CSQueue):
         self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.runnable: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.held_back: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
-        self.pending = PendingApplications()
+        self.pending = PendingApplications(context.calculator)
         self.active = ordering_policy(configuration)
         self.borrowed: dict[str, dict[ContainerId, RMContainer]] = {}
         self.maximum_applications = 0

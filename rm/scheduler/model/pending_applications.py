@@ -7,9 +7,12 @@ only grows during a pass, so once an application is refused, all later ones of t
     waiting, oldest first      1 GB ann    1 GB ann    1 GB bob    2 GB ann    1 GB bob
     the queue's limit refuses the first (1 GB): no other of 1 GB is checked; 2 GB ann is checked and refused
 
-A pass checks the applications that it activates, plus one refused application per size and per user of a size. Rejected
-alternative: walk the whole list and skip refused kinds; then a submission still costs time in proportion to the number
-of waiting applications.
+A pass checks the applications that it activates, plus one refused application per size and per user of a size. The
+reason for one that was not checked is found when it is asked for: it may be the queue's limit, which Hadoop checks
+first, although an earlier one of the same kind was within that limit, because of what was activated between them.
+
+Rejected alternative: walk the whole list and skip refused kinds; then a submission still costs time in proportion to
+the number of waiting applications.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.application_order import FifoOrderingPolicy, OrderKey
 from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.resource import Resource
+from yarn.resource_calculator import ResourceCalculator
 
 Size: TypeAlias = tuple[str, Resource]
 """The partition of an AM, and the amount that it counts towards the AM limit there."""
@@ -37,6 +41,14 @@ class RefusedInPass(NamedTuple):
     in_pass: int
     key: OrderKey
     refusal: Refusal
+
+
+class ActivatedInPass(NamedTuple):
+    """After the activation of the application at `key`, the AMs of its partition use `am_used` of `am_limit`."""
+
+    key: OrderKey
+    am_used: Resource
+    am_limit: Resource
 
 
 class _UserGroup:
@@ -80,11 +92,18 @@ class _SizeGroup:
 
 
 class PendingApplications:
-    """The applications that wait for activation, in the order of activation; `candidates` makes a pass over them."""
+    """The applications that wait for activation, in the order of activation; `candidates` makes a pass over them.
 
-    __slots__ = ("_keys", "_order", "_passes", "_sizes")
+    `_activated` {partition: the activations of the last pass, in order}. `_reasons` {application: why it waits}: those
+    that were added or reordered since the last pass; the next pass finds their reasons anew.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_activated", "_calculator", "_keys", "_order", "_passes", "_reasons", "_sizes")
+
+    def __init__(self, calculator: ResourceCalculator) -> None:
+        self._calculator = calculator
+        self._activated: dict[str, list[ActivatedInPass]] = {}
+        self._reasons: dict[FiCaSchedulerApp, Refusal | None] = {}
         self._order = FifoOrderingPolicy(recovering_first=True)
         self._sizes: dict[Size, _SizeGroup] = {}
         self._keys: dict[FiCaSchedulerApp, tuple[OrderKey, Size]] = {}
@@ -104,13 +123,21 @@ class PendingApplications:
         if application not in self._order:
             self._order.add(application)
             self._group(application, self._order.key_of(application))
+            self._reasons[application] = Refusal(Reason.AM_NO_CLUSTER, application.started_ms)
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
         """Remove an application; False if it does not wait."""
         if not self._order.remove(application):
             return False
         self._ungroup(application)
+        self._reasons.pop(application, None)
         return True
+
+    def activated(self, application: FiCaSchedulerApp, am_used: Resource, am_limit: Resource) -> None:
+        """Remove a candidate that was activated; the AMs of its partition use `am_used` of `am_limit` now."""
+        key, (partition, _) = self._keys[application]
+        self._activated.setdefault(partition, []).append(ActivatedInPass(key, am_used, am_limit))
+        self.remove(application)
 
     def change_priority(self, application: FiCaSchedulerApp, priority: int) -> None:
         """Reorder an application by `priority`; the refusal of the last pass is kept until the next one."""
@@ -118,39 +145,53 @@ class PendingApplications:
         self.remove(application)
         application.priority = priority
         self.add(application)
-        key, size = self._keys[application]
-        group = self._sizes[size].users[application.user]
-        if group.refused is None and refusal is not None:
-            group.refused = RefusedInPass(self._passes, key, refusal)
+        self._reasons[application] = refusal
 
     def size_changed(self, application: FiCaSchedulerApp) -> None:
         """Reorder an application whose AM has another partition now; a no-op if it does not wait."""
         if application in self._order:
+            self._reasons[application] = self.refusal_of(application)
             self._group(application, self._ungroup(application))
 
     def refusal_of(self, application: FiCaSchedulerApp) -> Refusal | None:
         """Why the last pass did not activate an application; None if it does not wait.
 
-        The numbers are those of the first application that was refused for the same reason.
+        The numbers may be those of an earlier application that was refused for the same reason.
         """
         if application not in self._order:
             return None
+        if application in self._reasons:
+            return self._reasons[application]
         key, size = self._keys[application]
         by_size = self._sizes[size]
-        by_user = by_size.users[application.user].refused
         refused = by_size.refused
-        if not self._is_refused(refused) or (refused is not None and key < refused.key):
-            refused = by_user or refused
-        if refused is None:
-            return Refusal(Reason.AM_NO_CLUSTER, application.started_ms)
-        return refused.refusal
+        if refused is not None and self._is_refused(refused) and key >= refused.key:
+            return refused.refusal
+        by_user = by_size.users[application.user].refused
+        assert by_user is not None, f"the last pass did not judge {application}"
+        return self._refusal_by_queue(key, size, by_user.refusal.at_ms) or by_user.refusal
+
+    def _refusal_by_queue(self, key: OrderKey, size: Size, at_ms: int) -> Refusal | None:
+        """The refusal by the queue's limit, if earlier activations of the pass left too little of it."""
+        partition, amount = size
+        activated = self._activated.get(partition, [])
+        count = bisect_left(activated, key, key=_key_of_activated)
+        if not count:
+            return None
+        last = activated[count - 1]
+        if_started = amount + last.am_used
+        if self._calculator.fits_in(if_started, last.am_limit):
+            return None
+        return Refusal(Reason.AM_QUEUE_LIMIT, at_ms, None, if_started, last.am_limit)
 
     def candidates(self) -> Iterator[FiCaSchedulerApp]:
         """An activation pass: the applications to check, in order.
 
-        The caller removes or refuses each application before it takes the next one.
+        The caller activates or refuses each application before it takes the next one.
         """
         self._passes += 1
+        self._activated.clear()
+        self._reasons.clear()
         # A sorted list is a valid heap, so `heads` needs no heapify.
         sizes = [(group, list(group.heads)) for group in self._sizes.values()]
         heads = [(users[0][0], index) for index, (_, users) in enumerate(sizes)]
@@ -197,3 +238,7 @@ class PendingApplications:
 
 def _key(waiting: Waiting) -> OrderKey:
     return waiting[0]
+
+
+def _key_of_activated(activated: ActivatedInPass) -> OrderKey:
+    return activated.key

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.capacity import activation
+from rm.scheduler.capacity import activation, queue_update
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.pending_applications import PendingApplications
 from rm.scheduler.model.refusals import Reason
 from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, Cluster
@@ -29,11 +30,45 @@ STEPS = st.lists(
         st.tuples(st.just("submit"), st.sampled_from(USERS), st.integers(1, 3), st.integers(0, 2)),
         st.tuples(st.just("end"), st.integers(0, 50)),
         st.tuples(st.just("prioritize"), st.integers(0, 50), st.integers(0, 3)),
-        st.tuples(st.just("node"), st.integers(1, 4)),
+        st.tuples(st.just("node"), st.integers(3, 6)),
+        st.tuples(st.just("lose"), st.integers(0, 50)),
+        st.tuples(st.just("resize"), st.integers(0, 50), st.integers(3, 12)),
     ),
     min_size=8,
     max_size=40,
 )
+
+MORE_ROOM_ENDS_A_REFUSAL_BY_THE_QUEUE = [
+    ("submit", "ann", 1, 0),
+    ("submit", "ben", 1, 0),
+    ("end", 0),
+    ("submit", "ann", 2, 0),
+    ("node", 2),
+    ("submit", "ann", 3, 0),
+    ("node", 1),
+]
+"""The queue's limit refuses ann's last application; with the third node only her own limit does."""
+
+ANOTHER_IS_ACTIVATED_BETWEEN_TWO_REFUSALS = [
+    ("submit", "ben", 3, 0),
+    ("submit", "cat", 1, 0),
+    ("submit", "ben", 3, 0),
+    ("submit", "cat", 3, 0),
+    ("node", 3),
+    ("submit", "ben", 3, 0),
+    ("end", 1),
+]
+"""In the last pass ben's limit refuses his second application, cat's is activated, and now the queue's limit refuses
+ben's third, of the same size.
+"""
+
+THE_CLUSTER_IS_EMPTY = [
+    ("submit", "ann", 3, 0),
+    ("submit", "ann", 3, 0),
+    ("lose", 0),
+    ("submit", "ann", 3, 0),
+]
+"""Nobody looks at the last application, which is like the one that was refused before."""
 
 
 def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
@@ -59,7 +94,7 @@ def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerAp
     """After each pass: the active applications, and the pending ones with their reasons."""
     cluster = Cluster({"root.queues": "a", "root.a.capacity": "100", **SMALL_AM_SHARE})
     cluster.node("n0", 10 * GB)
-    live: list[str] = []
+    live, nodes = list[str](), ["n0"]
     found: Trace = []
     for number, step in enumerate(steps):
         match step:
@@ -70,9 +105,13 @@ def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerAp
                 cluster.end(live.pop(index % len(live)))
             case ("prioritize", int(index), int(priority)) if live:
                 cluster.prioritize(live[index % len(live)], priority)
-                continue
             case ("node", int(gb)):
-                cluster.node(f"n{number + 1}", gb * GB)
+                nodes.append(f"n{number + 1}")
+                cluster.node(nodes[-1], gb * GB)
+            case ("lose", int(index)) if nodes:
+                cluster.lose(nodes.pop(index % len(nodes)))
+            case ("resize", int(index), int(gb)) if nodes:
+                cluster.resize(nodes[index % len(nodes)], gb * GB)
             case _:
                 continue
         leaf = cluster.leaf()
@@ -90,11 +129,17 @@ def reason_of(application: FiCaSchedulerApp) -> Reason | None:
 @only_interpreted
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
+@example(MORE_ROOM_ENDS_A_REFUSAL_BY_THE_QUEUE)
+@example(THE_CLUSTER_IS_EMPTY)
+@example(ANOTHER_IS_ACTIVATED_BETWEEN_TWO_REFUSALS)
 def test_a_pass_activates_what_a_full_walk_does(steps: list[tuple[object, ...]]) -> None:
     refused: Refused = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(activation, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
-        expected = trace(steps, refused.get)
+        # A change of the cluster causes a pass, too.
+        for module in (activation, queue_update):
+            patch.setattr(module, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
+        patch.delattr(PendingApplications, "candidates")
+        expected = trace(steps, lambda application: refused.get(application, Reason.AM_NO_CLUSTER))
     assert trace(steps, reason_of) == expected
 
 

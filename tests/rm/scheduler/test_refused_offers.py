@@ -21,7 +21,14 @@ from rm.scheduler.placement.memo import RefusedOffers
 from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster
 from tests.rm.scheduler.cluster import GB, Cluster, row
-from tests.rm.scheduler.test_straightforward import FEATURES, PREEMPTION, first_that_starts, step, with_idle_rounds
+from tests.rm.scheduler.test_straightforward import (
+    FEATURES,
+    NOTHING_REQUESTED,
+    PREEMPTION,
+    first_that_starts,
+    step,
+    with_idle_rounds,
+)
 from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 
@@ -103,7 +110,9 @@ class RandomOperations:
         attempt = self.cluster.attempt(app)
         leaf = LeafQueue.of(attempt)
         counts = (dict(attempt.opportunities), dict(attempt.missed_non_partitioned), dict(attempt.re_reservations))
-        return app, leaf.path, leaf.current_limit, leaf.copied_limit, counts, attempt.usage.pending("")
+        refused = {node_id: refusal.reason for node_id, refusal in leaf.last_refusals(attempt).items()}
+        reasons = {node_id: reason for node_id, reason in refused.items() if reason not in NOTHING_REQUESTED}
+        return app, leaf.path, leaf.current_limit, leaf.copied_limit, counts, attempt.usage.pending(""), reasons
 
     def _heartbeat(self) -> None:
         self._story += self.cluster.heartbeat(self._rng.choice(NODES), self._rng.choice([1, 1, 1, 2]))

@@ -1,16 +1,19 @@
 """The scheduler skips work whose outcome is known. It must decide like one that skips nothing.
 
 That one is the second oracle, beside Hadoop: both run random scenarios of the conformance generator, and everything
-that recordings show is compared after each step.
+that recordings show is compared after each step, and why nodes were refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 
 import pytest
 
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.refusals import Reason
 from rm.scheduler.placement.memo import DemandIndex, RefusedOffers, RefusedUsers
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.monitor import SchedulingMonitor
@@ -27,6 +30,8 @@ from yarn.faults import ConfigurationException
 STEPS = 60
 FEATURES = SETS["random"] - {"execution", "expiry"}
 PREEMPTION = SETS["preemption"] | {"labels"}
+NOTHING_REQUESTED = (Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED)
+"""These refusals nobody is told of. Work that is skipped for such a reason does not note it again."""
 
 
 @contextmanager
@@ -76,6 +81,25 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
         return None
 
 
+def reasons(cluster: RecordedCluster) -> list[tuple[str, str, Reason]]:
+    """(queue or application, node, reason) of all refusals that explanations and diagnostics may name."""
+    scheduler = cluster.core.scheduler
+    refused = [(queue.path, queue.refusals.by_node()) for queue in scheduler.queues.values()]
+    for application in scheduler.applications.values():
+        attempt = application.current_attempt
+        if attempt is not None and not attempt.is_stopped:
+            refused.append((str(attempt), LeafQueue.of(attempt).last_refusals(attempt)))
+    return sorted(
+        (
+            (subject, str(node_id), refusal.reason)
+            for subject, of_nodes in refused
+            for node_id, refusal in of_nodes.items()
+            if refusal.reason not in NOTHING_REQUESTED
+        ),
+        key=itemgetter(0, 1),
+    )
+
+
 @only_interpreted
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
@@ -96,6 +120,7 @@ def test_both_schedulers_decide_the_same(
         with without_shortcuts(monkeypatch):
             assert step(plain, action) == reply, number
         assert look(quick) == look(plain), (number, action)
+        assert reasons(quick) == reasons(plain), (number, action)
 
 
 @only_interpreted
