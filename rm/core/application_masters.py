@@ -256,7 +256,7 @@ def _without_constraints(attempt_id: ApplicationAttemptId, what: str, operation:
 
 
 def _may_register_again(app: RMApp) -> bool:
-    """An unmanaged AM that keeps containers may be started again under its old attempt."""
+    """True for an unmanaged AM that keeps containers: it may be started again under its old attempt."""
     return app.submission.unmanaged_am and app.submission.keep_containers_across_attempts
 
 

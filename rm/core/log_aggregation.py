@@ -26,7 +26,7 @@ class AppLogAggregation:
             self._nodes.setdefault(node_id, Status.NOT_START)
 
     def report(self, node_id: NodeId, status: Status, *, is_over: bool) -> None:
-        """A node reports its status; `is_over`: the application is in a final state."""
+        """Note a node's status; `is_over`: the application is in a final state."""
         if not self._enabled or self._outcome is not None:
             return
         known = self._nodes.get(node_id)

@@ -224,7 +224,7 @@ def attempt_finished_while_saving(app: RMApp, event: AttemptFinished) -> None:
 
 
 def finished(app: RMApp, event: AttemptFinished) -> None:
-    """The AM's container ended after the AM had unregistered: the application is over."""
+    """End the application: the AM's container ended after the AM had unregistered."""
     app.context.lifetimes.unregister(app.application_id)
     _end(app, RMAppState.FINISHED, event.diagnostics)
 

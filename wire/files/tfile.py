@@ -204,7 +204,7 @@ class TFileValue:
         return data
 
     def skip(self, count: int) -> int:
-        """Skip up to `count` bytes without reading them; how many there were."""
+        """Skip up to `count` bytes without reading them; returns how many were skipped."""
         left = count
         while left and self._has_more():
             place, step = self.place, min(left, self.place.left)
@@ -213,13 +213,13 @@ class TFileValue:
         return count - left
 
     def end(self) -> int:
-        """Skip to the end; its position in the file."""
+        """Skip to the end; returns its position in the file."""
         while self._has_more():
             self.skip(self.place.left)
         return self.place.position
 
     def _has_more(self) -> bool:
-        """Enter the next chunk, if this one is read."""
+        """True if bytes are left; enters the next chunk if this one has been read."""
         while not self.place.left and not self.place.is_last:
             self._file.seek(self.place.position)
             length = read_vlong(self._file)

@@ -96,7 +96,7 @@ class HadoopConnection(asyncio.Protocol):
             self._refuse(CallRefused(f"all connections together have more than {UNREAD_BYTES_MAX} unread bytes"))
 
     def eof_received(self) -> bool:
-        """Close our side too, because the client has closed its own."""
+        """Return False, so that asyncio closes our side too: the client has closed its own."""
         return False
 
     def pause_writing(self) -> None:

@@ -40,7 +40,7 @@ def title(plan: Plan, seed: int) -> str:
 
 
 def print_summary(run: JudgedRun, command: str, console: Console, *, is_only: bool) -> None:
-    """The faults with their effects, the checks, the verdict, and the command that repeats the run."""
+    """Print the faults with their effects, the checks, the verdict, and the command that repeats the run."""
     judgement = run.judgement
     if is_only or judgement.verdict is not RunVerdict.PASS:
         console.print(_faults_table(run), crop=False)

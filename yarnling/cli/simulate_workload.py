@@ -200,7 +200,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
 def print_summary(
     result: WhatIfResult, figures: Figures, out: Path | None, console: Console, checked: Sequence[Checked] = ()
 ) -> None:
-    """The answer in words, the queues, the longest waits, what limits the result, and the expectations."""
+    """Print the result in words, the queues, the longest waits, the limits of the result, and the expectations."""
     lines = [subject_of(result), headline(figures), *findings(figures)]
     if not result.is_complete:
         lines.insert(1, f"INCOMPLETE: interrupted after {duration(result.until_ms)} of virtual time.")

@@ -108,7 +108,7 @@ async def _run(options: UpOptions, cluster: LocalCluster, console: Console) -> N
 
 
 async def _show(cluster: LocalCluster, name: str, console: Console) -> None:
-    """A live view on a terminal; otherwise a line for each change."""
+    """Show a live view on a terminal; otherwise print a line for each change."""
     if not console.is_terminal:
         await _print_changes(cluster, name, console)
         return
@@ -139,7 +139,7 @@ def _lines(view: ClusterSnapshot) -> list[str]:
 
 
 def _print_emulation(options: UpOptions) -> None:
-    """A notice that containers are emulated: their commands produce no output."""
+    """Print a notice that containers are emulated: their commands produce no output."""
     if options.emulate is not None:
         notices().print(in_line(f"Containers are emulated by the table {options.emulate}: commands do not run."))
 
@@ -152,7 +152,7 @@ def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
 
 
 def _print_hadoop_clients(options: UpOptions, console: Console) -> None:
-    """The way by which Hadoop's own clients find the cluster, and a notice about the Java of containers."""
+    """Print how Hadoop's own clients find the cluster, and a notice about the Java of containers."""
     if not options.hadoop:
         return
     if notice := java_notice(os.environ):

@@ -276,7 +276,7 @@ class History:
         return [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
 
     def _unhealthy_at_start(self, span: ProcessSpan) -> list[tuple[float, float]]:
-        """The period (from, to) in which the node was UNHEALTHY when it started the process, if it was."""
+        """The UNHEALTHY period (from, to) of the node in which it started the process; empty if there is none."""
         unhealthy = self._in_state(span.node, NodeState.UNHEALTHY)
         return [(from_s, to_s) for from_s, to_s in unhealthy if from_s - SEEN_S <= span.start_s <= to_s]
 

@@ -82,7 +82,7 @@ class EventLogs:
         return self.builder.lifeline(name, Role.NM)
 
     def received(self, source: str, target: str, rpc: str, at_ms: int, request: Any) -> Call:
-        """A call whose arrival is in a log."""
+        """Note a call whose arrival is in a log."""
         call = Call(source, target, rpc, at_ms, request, arrived_ms=at_ms, arrivals=1)
         if rpc in (_NODE_HEARTBEAT, _REGISTRATION):
             self._received.setdefault(_key(rpc, request), []).append(call)
@@ -91,11 +91,11 @@ class EventLogs:
         return self.builder.call(call)
 
     def sent(self, call: Call) -> None:
-        """A node's call whose sending is in a log."""
+        """Note a node's call whose sending is in a log."""
         self._sent.setdefault(_key(call.rpc, call.request), []).append(call)
 
     def sent_by_rm(self, container_id: str, call: Call) -> None:
-        """The start or the stop of an AM's container by the ResourceManager."""
+        """Note a call by which the ResourceManager starts or stops an AM's container."""
         self._of_rm[call.rpc, container_id] = call
 
     def match(self) -> None:
@@ -224,7 +224,7 @@ class _RMLog(_Log):
                 launch_over.error = event.diagnostics if isinstance(event, AMLaunchFailed) else ""
 
     def _replay(self, now_ms: int, event: Any) -> None:
-        """The decisions of a step. A log that cannot be replayed shows none from there on."""
+        """Replay a step and note its decisions; if a log cannot be replayed, there are none from there on."""
         if self._decisions is None:
             return
         builder = self.reader.builder

@@ -52,7 +52,7 @@ class Program(Protocol):
     """The program in a container besides its table."""
 
     def kill(self) -> None:
-        """The container has ended."""
+        """End the program: its container has ended."""
 
 
 class ContainerWatch(Protocol):
@@ -152,14 +152,14 @@ class SimulatedMachine:
         self._started_before.clear()
 
     def fill_disk(self, *, is_full: bool) -> None:
-        """The NodeManager notices at once that its disk is full, or has room again."""
+        """Fill the disk, or free it again; the NodeManager notices at once."""
         self._is_disk_full = is_full
         report = DISK_FULL if is_full else ""
         health = NodeHealth(not is_full, report, self.engine.now_ms)
         self.nm.deliver(self.nm.starts, partial(self.nm.step, HealthChecked(health)))
 
     def kill(self, *, containers: bool) -> None:
-        """The NodeManager exits without unregistering, and with `containers` everything else on the machine."""
+        """Kill the NodeManager, which does not unregister, and with `containers` everything else on the machine."""
         self.is_exit_expected = True
         self.nm.exit()
         if containers:

@@ -49,7 +49,7 @@ class MasterRequests:
                 pass
 
     def size_of(self, container_id: ContainerId) -> Resource | None:
-        """The size of a container that the AM has; None of any other."""
+        """The size of a container of the AM; None for any other container."""
         container = self._containers.get(container_id)
         return None if container is None else container.resource
 
@@ -63,7 +63,7 @@ class MasterRequests:
         self._state.update(UpdateContainerRequest(container_id, container.version, kind, size))
 
     def change_blacklist(self, additions: tuple[str, ...] = (), removals: tuple[str, ...] = ()) -> None:
-        """Avoid hosts, or no longer."""
+        """Add hosts to the blacklist, or remove them from it."""
         self._state.change_blacklist(additions, removals)
 
     @property

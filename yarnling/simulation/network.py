@@ -213,7 +213,7 @@ class CallConnection:
             self.source.deliver(self.source_starts, partial(attempt.fail, error))
 
     def _server_exited(self) -> None:
-        """The server's kernel resets the connection; over an unplugged cable nobody learns of it for now."""
+        """Reset the connection, as the server's kernel does; over an unplugged cable the caller is not notified yet."""
         if self.is_open:
             self.send(self.reset, 0, is_request=False)
 

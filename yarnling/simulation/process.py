@@ -121,7 +121,7 @@ class Alarm:
         self._at_ms: int | None = None
 
     def set(self) -> None:
-        """An alarm that is set too early is kept: it looks again when it goes off (CoreShell)."""
+        """Set the alarm for the core's deadline. An earlier alarm is kept, and checks again when it goes off."""
         deadline_ms = self._deadline_of()
         if deadline_ms is None or (self._at_ms is not None and self._at_ms <= deadline_ms):
             return
@@ -247,7 +247,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         return await answer
 
     def step(self, event: Event) -> None:
-        """The core handles the event, and its effects are carried out."""
+        """Let the core handle the event, and carry out its effects."""
         self.step_at(event, self.engine.now_ms)
 
     def step_at(self, event: Event, now_ms: int) -> None:

@@ -111,7 +111,7 @@ class QuietAMHeartbeats:
         self._engine.at(at_ms, Rank.MESSAGE, am.number, partial(self._arrive, quiet), lane=am.lane)
 
     def _arrive(self, quiet: QuietMaster) -> None:
-        """The next heartbeat would arrive at the ResourceManager now."""
+        """Process the next heartbeat, which would arrive at the ResourceManager now."""
         attempt_id, core = quiet.attempt_id, self._rm.core
         if self._masters.get(attempt_id) is not quiet:
             return

@@ -232,7 +232,7 @@ class QuietHeartbeats:
             self._handle(quiet)
 
     def _handle(self, quiet: QuietNode) -> None:
-        """The node's heartbeat arrives at the ResourceManager now."""
+        """Process the node's heartbeat, which arrives at the ResourceManager now."""
         if self._is_at_rest(quiet):
             return
         node_id = quiet.nm.node_id
@@ -316,7 +316,7 @@ class QuietHeartbeats:
         return self._rm.core.quiet_nodes.idle_partition(node_id) if self._nodes.get(node_id) is quiet else None
 
     def _call_for_round(self) -> None:
-        """The first heartbeat after its time runs the round that is due; it may be one of those left out."""
+        """Schedule the heartbeat that runs a due round of preemption: the next one, which may be left out otherwise."""
         if self._engine.now_ms < self._rm.core.scheduler.round_due_ms or not self._nodes:
             return
         phase_ms = self._phase_ms()

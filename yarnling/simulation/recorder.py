@@ -52,7 +52,7 @@ class HistoryWriter:
         return sorted((span for span in spans if span.role in roles), key=lambda span: (span.container_id, span.task))
 
     def changed(self, subject: str, state: str, attempt: int = 0) -> None:
-        """A node, an application or the ResourceManager is in this state."""
+        """Record the new state of a node, an application or the ResourceManager."""
         before = self._last.get(subject)
         if before is None or (before.state, before.attempt) != (state, attempt):
             self._last[subject] = change = ObservedChange(self.engine.elapsed_s, subject, state, attempt)

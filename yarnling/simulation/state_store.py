@@ -61,7 +61,7 @@ class SimulatedStore:
         return RMState(epoch, applications, self._node_labels)
 
     def write(self, effects: list[StoreEffect]) -> None:
-        """A transaction."""
+        """Apply the effects of a transaction to the records."""
         for effect in effects:
             match effect:
                 case SaveApplication(application, _):

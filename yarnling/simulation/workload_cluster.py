@@ -59,7 +59,7 @@ class RunningApplication(Protocol):
         """Note that the ResourceManager has decided to preempt a container."""
 
     def changed(self, change: StateChanged) -> None:
-        """A state change of the application, or of one of its attempts, in the ResourceManager."""
+        """Note a state change of the application, or of one of its attempts, in the ResourceManager."""
 
 
 class WorkloadCluster(SimulatedCluster):

@@ -106,7 +106,7 @@ class Session:
             position += 1
 
     def go_to_previous(self, wanted: Callable[[Step], bool]) -> bool:
-        """Like `go_to_next`, but backwards."""
+        """Go to the previous step of that kind; if there is none, stay and return False."""
         for position in range(self.position - 1, 0, -1):
             if wanted(self.steps[position - 1]):
                 self.position = position

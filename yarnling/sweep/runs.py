@@ -25,7 +25,7 @@ class SweepRun(Struct, frozen=True, order=True):
 
 
 class Inputs(Struct, frozen=True):
-    """The inputs of runs beside their seeds, complete, because workers may be on machines without the files.
+    """The contents of all inputs of runs, without seeds; workers may be on machines that do not have the files.
 
     `configurations`: {name: {key: value}}.
     """

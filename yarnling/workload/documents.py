@@ -117,7 +117,7 @@ def _start(text: str, at: int) -> int:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _at(value: object, location: Location) -> object:

@@ -242,7 +242,7 @@ def complete_in_queue(
 
 
 def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMContainer) -> bool:
-    """Remove the reservation from the application, the node and the queues' reserved amounts."""
+    """Remove the reservation from the application, the node and the queues' amounts; False if there is none."""
     if not application.unreserve(reserved.key, node.node_id, node.partition):
         return False
     node.reserved_container = None

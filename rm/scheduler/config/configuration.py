@@ -277,7 +277,7 @@ class _QueuesReader(Struct):
     queues: dict[str, QueueConfiguration]
 
     def read(self, path: str, parent: QueueConfiguration | None) -> None:
-        """The queue at `path` and all below it."""
+        """Read the queue at `path` and all below it."""
         queue = self.queue_reader.read(path, parent, keeps_parent=path in self.parents)
         self.queues[path] = queue
         key = queue_key(path, "queues")

@@ -118,7 +118,7 @@ def apply_updates(application: FiCaSchedulerApp, updates: Iterable[tuple[UpdateC
 def _apply(
     application: FiCaSchedulerApp, request: UpdateContainerRequest, container: RMContainer, node: SchedulerNode
 ) -> bool:
-    """False if another update of the container is in progress."""
+    """Apply an update; False if another update of the container is in progress."""
     if request.type is _PROMOTE:
         return _promote(application, container, node)
     if request.type is _DEMOTE:
@@ -129,7 +129,7 @@ def _apply(
 
 
 def _increase(application: FiCaSchedulerApp, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-    """Request the difference, unless a decrease of the container is pending."""
+    """Request the difference; False if another update of the container is in progress."""
     key, increases = _key_of(container), application.updates.increases
     wanted = increases.get(key)
     if wanted is None:
@@ -141,7 +141,7 @@ def _increase(application: FiCaSchedulerApp, container: RMContainer, target: Res
 
 
 def _promote(application: FiCaSchedulerApp, container: RMContainer, node: SchedulerNode) -> bool:
-    """Request all of an opportunistic container's size."""
+    """Request all of an opportunistic container's size; False if another update is in progress."""
     key, increases = _key_of(container), application.updates.increases
     if key in increases:
         return False
@@ -167,7 +167,7 @@ def _request(
 
 
 def _demote(application: FiCaSchedulerApp, container: RMContainer, node: SchedulerNode) -> bool:
-    """Demote the container: from the AM's next call on it is not charged to a queue."""
+    """Demote the container, which is charged to no queue from the AM's next call on; False as in `_apply`."""
     updates = application.updates
     if container.id in updates.decreases or container.id in updates.increased:
         return False
@@ -182,7 +182,7 @@ def _demote(application: FiCaSchedulerApp, container: RMContainer, node: Schedul
 
 
 def _decrease(application: FiCaSchedulerApp, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-    """Shrink the container at the AM's next call.
+    """Shrink the container at the AM's next call; False if another update is in progress.
 
     If an increase is pending, Hadoop loses the target size and fails at every call until the container ends.
     """

@@ -214,7 +214,7 @@ def _look_up_limit(
 def _may_assign_to_user(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, limits: ResourceLimits, cached: CachedUserLimit
 ) -> bool:
-    """Like can_assign_to_user, but uses the result for another application of the user in the same visit."""
+    """True as for can_assign_to_user, but reuses results for other applications of the user in the same visit."""
     reserved = application.usage.default.reserved
     if cached.has_failed_with(reserved):
         return False

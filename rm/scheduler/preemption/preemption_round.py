@@ -196,7 +196,7 @@ class PreemptionRound:
                 application.deduct(self.calculator, queue.whole, container.resource)
 
     def try_take(self, victim: Victim, wanted: dict[str, Resource], chosen: Victims, *, conservative: bool) -> bool:
-        """Choose the container if it contributes to `wanted` {partition: resource}; then reduce `wanted` and `allowed`.
+        """Choose the container, and reduce `wanted` {partition: resource} and `allowed`, if it contributes; True if so.
 
         `conservative`: only while every resource type is wanted. A container may be larger than what is still wanted.
         Source: tryPreemptContainerAndDeductResToObtain.

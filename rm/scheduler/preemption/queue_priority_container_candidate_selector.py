@@ -178,7 +178,7 @@ class _QueuePriorityCandidates:
 
 
 def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: PreemptionRound) -> bool:
-    """Move a reservation to another node of its partition; at most once per reservation (moveReservedContainer)."""
+    """Move a reservation to another node of its partition, once at most; False if refused (moveReservedContainer)."""
     context = the_round.context
     source, attempt = (
         context.nodes.get(reserved.node_id),

@@ -110,7 +110,7 @@ def test_more_containers_than_the_bound_are_refused_before_they_are_made(tmp_pat
     [
         ("", "is empty"),
         (HEADER + "{", "is not valid JSON"),
-        (HEADER + '{"name": NaN}', "NaN is not a number of JSON"),
+        (HEADER + '{"name": NaN}', "NaN is not a JSON number"),
         (HEADER + "[" * 100_000, "too many levels"),
         ('{"yarnling-workload": 2}', "is not a valid choice"),
         ("what: is this", "has none of the known formats"),
