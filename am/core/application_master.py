@@ -54,7 +54,10 @@ ApplicationMasterEffect: TypeAlias = Action | AbandonLaunch | ReconciliationEffe
 
 
 class ApplicationMasterCore:
-    """`node_expiry_ms`: how long an NM may be silent, after an RM restart, before its containers count as lost."""
+    """The core of an AM: runs the application, and reconciles its containers after a restart of the RM.
+
+    `node_expiry_ms`: how long an NM may be silent, after an RM restart, before its containers count as lost.
+    """
 
     def __init__(
         self,

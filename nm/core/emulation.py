@@ -29,7 +29,10 @@ _BYTES_PER_MB = 1 << 20
 
 
 class Amount(Struct, frozen=True):
-    """`value` in MB, vcores or ms. If `relative`, `value` is a fraction of the amount that is passed to `of`."""
+    """An amount of memory, vcores or time in a rule.
+
+    `value` is in MB, vcores or ms. If `relative`, it is a fraction of the amount that is passed to `of`.
+    """
 
     value: float = 0.0
     relative: bool = False

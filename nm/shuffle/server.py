@@ -44,7 +44,10 @@ class ShuffleJob(SecretRecord, frozen=True):
 
 
 class ShuffleSettings(Struct, frozen=True):
-    """`port` 0: any free one. `keep_alive`: keep every connection, not only those of requests with keepAlive=true."""
+    """Settings of the shuffle service.
+
+    `port` 0: any free one. `keep_alive`: keep every connection, not only those of requests with keepAlive=true.
+    """
 
     port: int = 0
     connections_max: int = CONNECTIONS_MAX

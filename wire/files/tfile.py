@@ -135,7 +135,7 @@ class TFileReader:
         self._file.seek(max(0, size - _TAIL_BYTES))
         tail = self._file.read(_TAIL_BYTES)
         if len(tail) < _TAIL_BYTES or tail[-len(MAGIC) :] != MAGIC:
-            raise _damaged("it does not end as one")
+            raise _damaged("its end is not that of a TFile")
         self._seek(_LONG.unpack_from(tail)[0], size)
         for _ in range(self._number()):
             name, compression, offset, _, _ = (

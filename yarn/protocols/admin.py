@@ -28,7 +28,7 @@ class ReplaceLabelsRequest(Struct, frozen=True):
 
 
 class ResourceOption(Struct, frozen=True):
-    """A new size for a node, and from when containers that no longer fit are killed.
+    """A new size for a node, and the time after which containers that no longer fit are killed.
 
     `over_commit_timeout_ms`: negative = never, 0 = at once; otherwise AMs are asked to release containers at once, and
     after this time containers are killed.

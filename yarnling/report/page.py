@@ -53,7 +53,9 @@ class PictureGroup(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """`text_columns`: how many of the columns, from the left, are texts; the others are numbers. Without rows it is
+    """A table of a page.
+
+    `text_columns`: how many of the columns, from the left, are texts; the others are numbers. Without rows it is
     only its note.
     """
 
@@ -75,7 +77,9 @@ class Notes(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """`subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures. `changes`:
+    """The content of a page.
+
+    `subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures. `changes`:
     what was changed, before the answer. `links`: (address, text) of pages about the same.
     """
 

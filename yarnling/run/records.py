@@ -38,7 +38,7 @@ LOST = frozenset({Outcome.REQUEST_LOST, Outcome.REPLY_LOST, Outcome.UNREACHABLE,
 
 
 class Lifeline(Struct, frozen=True):
-    """`name`: unique in the run; `title`: its short form."""
+    """A lifeline of a run. `name`: unique in the run; `title`: its short form."""
 
     name: str
     role: Role
@@ -110,7 +110,10 @@ class What(Enum):
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """`node`: the node it is about, "" for none; `reason`: why; `queue`: the path of the application's queue."""
+    """A decision of the scheduler.
+
+    `node`: the node that it concerns, "" for none; `queue`: the path of the application's queue.
+    """
 
     at_ms: int
     what: What

@@ -47,7 +47,7 @@ _VERBS = {What.ALLOCATED: "allocates", What.RESERVED: "reserves"}
 
 
 class Told(Struct, frozen=True):
-    """A thing that happened, in words. A message has an `rpc`, and a `target` that it reaches; a state change is in
+    """An event in words. A message has an `rpc`, and a `target` that it reaches; a state change is in
     `change`, with the name of its subject; anything else is a decision, or with `is_happening` was done to the cluster.
 
     `at_ms`: since the start of the run. `is_quiet`: a heartbeat, or the reply to one, without news.
@@ -70,7 +70,7 @@ class Told(Struct, frozen=True):
 
 
 class Account:
-    """Tells what happens in a cluster whose steps `trace` gets. `told`: in order; who has read it may clear it.
+    """Describes the events in a cluster whose steps `trace` gets, in `told`, in order; a reader may clear it.
 
     `decided`: the scheduler's decisions in the last step. `allocate_replies`: (time, AM, reply) of each allocate call.
     `preempted`: (time, container, step) of each decision to preempt, "requested" or "killed".

@@ -129,7 +129,10 @@ class AMSettings(Struct, frozen=True):
 
 
 class AMConduct(Struct, frozen=True):
-    """`start_ms`: from the start of the AM's process to its first call. `asks_again`: as in AMRMClientState."""
+    """The behaviour of a simulated AM.
+
+    `start_ms`: from the start of the AM's process to its first call. `asks_again`: as in AMRMClientState.
+    """
 
     start_ms: int = AM_START_MS
     asks_again: bool = False

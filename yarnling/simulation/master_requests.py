@@ -25,7 +25,10 @@ from yarn.states import ContainerUpdateType
 
 
 class MasterRequests:
-    """`state`: the AM's client, whose next heartbeat has the requests. `node_call`: a call to a NodeManager."""
+    """Requests that faults make in the name of an AM.
+
+    `state`: the AM's client, whose next heartbeat has the requests. `node_call`: a call to a NodeManager.
+    """
 
     def __init__(self, state: AMRMClientState, node_call: Callable[[NodeId], partial[None]]) -> None:
         self._state = state

@@ -20,7 +20,7 @@ KILLED = (137, 143)
 
 @dataclass
 class HistoryWriter:
-    """`history` is complete once `close_spans` was called."""
+    """Writes the history of a simulated run; `history` is complete once `close_spans` was called."""
 
     engine: Engine
     history: History

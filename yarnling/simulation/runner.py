@@ -51,8 +51,9 @@ START_WAIT_S = 60.0
 
 
 class Options(Struct, frozen=True):
-    """`encode`: messages become bytes on their way. `traced`: hash every step; `line` gets the text of each.
+    """Options of a simulated run.
 
+    `encode`: messages become bytes on their way. `traced`: hash every step; `line` gets the text of each.
     `observe` gets the cluster and its trace before the run.
     `rules`: what containers do that the plan does not have, but somebody may submit.
     `checked`: False checks no invariants, for a run that is only repeated.

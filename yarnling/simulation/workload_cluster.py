@@ -63,7 +63,10 @@ class RunningApplication(Protocol):
 
 
 class WorkloadCluster(SimulatedCluster):
-    """`applications`: those that have been submitted. `crashed`: why NodeManagers have ended by themselves."""
+    """A simulated cluster that runs a workload.
+
+    `applications`: those that have been submitted. `crashed`: why NodeManagers have ended by themselves.
+    """
 
     def __init__(
         self,

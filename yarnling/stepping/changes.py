@@ -42,7 +42,7 @@ USAGE = "kill, start, pause, resume, remove, cut, join, submit or set"
 
 
 class ClusterChange(Struct, frozen=True):
-    """`text`: what was typed, with one blank between two words."""
+    """A change of the cluster that a user typed. `text`: what was typed, with one blank between two words."""
 
     text: str
 

@@ -86,7 +86,10 @@ class ApplicationView(Struct, frozen=True):
 
 
 class ClusterView(Struct, frozen=True):
-    """`rm`: what the process of the ResourceManager is. While it is down, what it knew last is not shown."""
+    """The cluster at one moment.
+
+    `rm`: the state of the ResourceManager's process. While it is down, its last known state is not shown.
+    """
 
     at_ms: int
     rm: str

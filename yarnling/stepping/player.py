@@ -17,7 +17,10 @@ class Made(Struct, frozen=True):
 
 
 class Player:
-    """`position`: how many steps were made. `checked`: with the checks of invariants that the source has."""
+    """Plays a run step by step.
+
+    `position`: how many steps were made. `checked`: with the checks of invariants that the source has.
+    """
 
     def __init__(self, source: Source, changes: tuple[Made, ...], *, checked: bool) -> None:
         self.run = source.start(checked=checked)

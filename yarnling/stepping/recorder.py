@@ -31,8 +31,9 @@ _SERVED = frozenset({What.ALLOCATED, What.RESERVED})
 
 
 class CoreStep(Struct, frozen=True):
-    """`host` handled `event`. `told`: the account of it, without state changes; `decisions`: more of the scheduler's.
+    """A step of a core.
 
+    `host` handled `event`. `told`: the account of it, without state changes; `decisions`: more of the scheduler's.
     `refusals`: why applications got nothing at a heartbeat.
     """
 

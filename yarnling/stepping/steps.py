@@ -43,8 +43,9 @@ class StepLine(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """`number`: from 1. `at_ms`: since the start of the run. `place`: whose core took it: `RM`, `NM n1`, `AM ann`.
+    """A step as it is shown.
 
+    `number`: from 1. `at_ms`: since the start of the run. `place`: whose core took it: `RM`, `NM n1`, `AM ann`.
     `fields`: those of the event that are not empty, one on each line. `node`: whose heartbeat the ResourceManager
     handled, "" in other steps.
     """

@@ -58,7 +58,10 @@ class RunResult(Struct, frozen=True):
 
 
 class Sweep(Struct, frozen=True):
-    """`runs` in their order. `digests`: the SHA-256 of each input, by its name. `warnings`: by configuration."""
+    """A sweep to run.
+
+    `runs` are in order. `digests`: the SHA-256 of each input, by its name. `warnings`: by configuration.
+    """
 
     runs: tuple[SweepRun, ...]
     inputs: Inputs

@@ -13,8 +13,9 @@ from yarnling.run.records import Call, Lifeline, RecordedRun, Role
 
 
 class Selection(Struct, frozen=True):
-    """`hosts`, `rpcs`: patterns such as nm-*; without any, all. `application`: its id, or the end of it.
+    """The part of a timeline to show.
 
+    `hosts`, `rpcs`: patterns such as nm-*; without any, all. `application`: its id, or the end of it.
     `from_ms`, `until_ms`: since the start of the run.
     """
 

@@ -42,7 +42,7 @@ class Tally(Struct):
 
 
 class ContainerTraffic(Struct, frozen=True):
-    """`node`: the title of its node, "" if it is not known."""
+    """The traffic of one container. `node`: the title of its node, "" if it is not known."""
 
     container: str
     node: str
@@ -50,7 +50,10 @@ class ContainerTraffic(Struct, frozen=True):
 
 
 class ApplicationTraffic(Struct, frozen=True):
-    """`tally`: all its calls, each once. `containers`: those that a call names, in the order of their ids."""
+    """The traffic of one application.
+
+    `tally`: all its calls, each once. `containers`: those that a call names, in the order of their ids.
+    """
 
     application: str
     tally: Tally
@@ -62,7 +65,10 @@ class ApplicationTraffic(Struct, frozen=True):
 
 
 class Traffic(Struct, frozen=True):
-    """`others`: the calls that name no application. `has_bytes`: False if the lengths of the messages are not known."""
+    """The traffic of a run.
+
+    `others`: the calls that name no application. `has_bytes`: False if the lengths of the messages are not known.
+    """
 
     title: str
     total: Tally

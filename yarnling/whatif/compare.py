@@ -94,7 +94,9 @@ class ParentBalance(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """`differences`: those that matter, most important first; `noise`: those that may be chance. `balances`: queues and
+    """The result of a comparison.
+
+    `differences`: those that matter, most important first; `noise`: those that may be chance. `balances`: queues and
     users whose mean wait changed, those who pay most first. `only_before`, `only_after`: leaf queues of one side.
     """
 

@@ -55,7 +55,9 @@ _SCOPE = re.compile(r"(cluster|queue\s+(?P<queue>\S+)|user\s+(?P<user>[^:]+?))\s
 
 
 class Expectation(Struct, frozen=True):
-    """`comparison` with `bound`; or, if `comparison` is "", not worse than before by more than `bound`, which is a
+    """An expectation about a measure.
+
+    `comparison` with `bound`; or, if `comparison` is "", not worse than before by more than `bound`, which is a
     fraction of the value before if `is_relative`. Bounds are in the measure's unit: milliseconds, count, fraction.
     """
 

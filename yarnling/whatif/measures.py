@@ -51,14 +51,16 @@ MISSED_DEADLINES = "missed deadlines"
 
 
 class Value(Struct, frozen=True):
-    """`at_least`: the number is a lower bound, because some containers were never allocated."""
+    """A measured value. `at_least`: the number is a lower bound, because some containers were never allocated."""
 
     number: float
     at_least: bool = False
 
 
 class Measure(Struct, frozen=True):
-    """`weight`: how much a difference in it matters to a reader, compared with other measures. `of_users`: False if it
+    """A measure of a run.
+
+    `weight`: how much a difference in it matters to a reader, compared with other measures. `of_users`: False if it
     compares with a capacity, which only queues and the cluster have.
 
     `of` returns None where there is nothing to measure: a wait without containers, the use of a user.

@@ -49,7 +49,9 @@ class ContainerOutcome(Struct, frozen=True):
 
 
 class ApplicationOutcome(Struct, frozen=True):
-    """`state`: that YARN reported when the simulation ended; REFUSED if its submission was refused, NOT_SUBMITTED if
+    """The outcome of an application.
+
+    `state`: that YARN reported when the simulation ended; REFUSED if its submission was refused, NOT_SUBMITTED if
     its time had not come. `am_limit_wait_ms`, `user_limit_wait_ms`: for how long it waited because of the queue's AM
     limit, and its user's limit, as far as samples show.
     `surplus`: containers that it was allocated and released unused, because its AM sends lowered requests again.
@@ -107,7 +109,9 @@ class WaitReason(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True):
-    """`until_ms`: when the simulation ended. `warnings`: what of the configuration and the workload is simulated
+    """The result of a simulated workload.
+
+    `until_ms`: when the simulation ended. `warnings`: what of the configuration and the workload is simulated
     in another way, and its effect.
 
     `leaf_queues` are in the order of the queue tree. `samples` are ordered by time, then by queue tree, then by label;

@@ -61,8 +61,9 @@ class InputNames(Struct, frozen=True):
 
 
 class RunOptions(Struct, frozen=True):
-    """`until_ms`: the simulation ends then, or when all applications have ended. `hashed`: compute the trace's hash.
+    """Options of a run.
 
+    `until_ms`: the simulation ends then, or when all applications have ended. `hashed`: compute the trace's hash.
     `line`: gets the text of each step of the trace; then there is a hash, too. `observe`, if there is a hash, gets the
     cluster and its trace before the run, in which no heartbeat is left out.
     """

@@ -39,7 +39,9 @@ That is as much as a ResourceManager starts in a second, so one that held more h
 
 
 class Usage(Struct, frozen=True):
-    """`totals`: MB-seconds, vcore-seconds and so on, over `runs_ms`. `held`: what it holds in `containers` containers,
+    """The reported usage of an application.
+
+    `totals`: MB-seconds, vcore-seconds and so on, over `runs_ms`. `held`: what it holds in `containers` containers,
     its AM among them, if it still runs. `has_am`: its AM runs in a container.
     """
 
@@ -72,7 +74,9 @@ class Shape(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """`task_ms`: how long each container runs; None: as long as the application. `phases`: so many groups of them run
+    """The assumptions about an application's containers.
+
+    `task_ms`: how long each container runs; None: as long as the application. `phases`: so many groups of them run
     one after the other. `step_mb`: all sizes are multiples of it. `like`: has the vcores of a container.
     """
 
@@ -83,7 +87,10 @@ class Limits(Struct, frozen=True):
 
 
 class _Sizes(Struct, frozen=True):
-    """`busy_s`: how long all containers run together. `cost`: how badly this explains the vcore-seconds."""
+    """A candidate for the sizes of containers.
+
+    `busy_s`: how long all containers run together. `cost`: how badly this explains the vcore-seconds.
+    """
 
     am_mb: int
     memory_mb: int

@@ -11,7 +11,9 @@ TASK_MS = 60_000
 
 
 class Defaults(Struct, frozen=True):
-    """`seed`: of everything that is drawn. `container`: the size of a container. `task_ms`: how long a task of
+    """Default values for fields that a trace lacks.
+
+    `seed`: of everything that is drawn. `container`: the size of a container. `task_ms`: how long a task of
     MapReduce or Tez lasts. `synth_times_in_seconds`: the times of tasks in a SYNTH file are seconds; SLS takes them as
     milliseconds. `step_mb`: the minimum allocation of the ResourceManager that a report comes from.
     """

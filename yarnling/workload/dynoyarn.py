@@ -25,7 +25,10 @@ class _Resource(LenientSection):
 
 
 class _Spec(LenientSection):
-    """`numInstances` containers, or one for each run time if there are more of those; the last run time repeats."""
+    """A kind of tasks in a trace.
+
+    `numInstances` containers, or one for each run time if there are more of those; the last run time repeats.
+    """
 
     runtimes: Annotated[list[Milliseconds], Field(min_length=1, max_length=CONTAINERS_MAX)]
     instances: Annotated[int, Field(alias="numInstances", ge=0, le=CONTAINERS_MAX)] = 0

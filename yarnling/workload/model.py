@@ -85,14 +85,19 @@ class WorkloadNode(Struct, frozen=True):
 
 
 class WorkloadNodes(Struct, frozen=True):
-    """`nodes` of a cluster. `assumptions`: what was left out or assumed when they were read, one sentence each."""
+    """The nodes of a cluster, as they were read.
+
+    `assumptions`: what was left out or assumed, one sentence each.
+    """
 
     nodes: tuple[WorkloadNode, ...]
     assumptions: tuple[str, ...] = ()
 
 
 class Workload(Struct, frozen=True):
-    """`applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
+    """A workload.
+
+    `applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
     filled in, one sentence each.
     """
 

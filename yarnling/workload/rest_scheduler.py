@@ -51,7 +51,10 @@ LACKS = (
 
 
 class QueueSettings(Struct, frozen=True):
-    """`properties`: {key: value} of a capacity-scheduler.xml. `lacks`: what it lacks, one sentence each."""
+    """The configuration of queues that an answer describes.
+
+    `properties`: {key: value} of a capacity-scheduler.xml. `lacks`: what it lacks, one sentence each.
+    """
 
     properties: dict[str, str]
     lacks: tuple[str, ...] = LACKS

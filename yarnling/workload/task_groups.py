@@ -16,7 +16,7 @@ REDUCE_PRIORITY = 10
 
 
 class TraceTask(Struct, frozen=True):
-    """`count` equal containers of a trace."""
+    """A task of a trace, which stands for `count` equal containers."""
 
     duration_ms: int
     resource: Resource

@@ -46,8 +46,9 @@ class Figure(Enum):
 
 
 class Precedence(Struct, frozen=True):
-    """`first` comes before `second` by the figure: paths of queues, or ids of applications in one leaf.
+    """The order of two queues or applications.
 
+    `first` comes before `second` by the figure: paths of queues, or ids of applications in one leaf.
     `values`: the figure of both; capacities are fractions of the guarantee or, without one, of the cluster.
     """
 

@@ -47,7 +47,7 @@ class TemplateMistakes:
             yield from self._unused(parent)
 
     def _of_managed(self, parent: QueueConfiguration) -> Iterator[Mistake]:
-        """The leaf template of a managed parent (ManagedParentQueue)."""
+        """The mistakes in the leaf template of a managed parent (ManagedParentQueue)."""
         path = f"{parent.path}.{CHILD}"
         reader = Reader(configuration_of_leaf(self._tree.reader.configuration, path))
         child = self._reader(reader).read_auto_created(path, parent)
@@ -56,7 +56,7 @@ class TemplateMistakes:
             yield mistake if name is None else _moved(mistake, path, queue_key(parent.path, LEAF_TEMPLATE))
 
     def _of_creating(self, parent: QueueConfiguration) -> Iterator[Mistake]:
-        """The templates for leaves and for parents (AutoCreatedQueueTemplate)."""
+        """The mistakes in the templates for leaves and for parents (AutoCreatedQueueTemplate)."""
         path = f"{parent.path}.{CHILD}"
         template = QueueTemplate(self._tree.reader.configuration, parent.path)
         for is_leaf in (True, False):
@@ -66,7 +66,7 @@ class TemplateMistakes:
             for mistake in self._mistakes(reader, child):
                 name = _name_of(path, mistake)
                 source = template.source(name, is_leaf=is_leaf) if name is not None else ""
-                # A common template is for leaves, too, for which the key may be right.
+                # For parents, only mistakes in parent templates count: a common template also applies to leaves.
                 if name is None or (source and (is_leaf or "parent-template." in source)):
                     yield mistake if name is None else _moved(mistake, path, source.removesuffix(name))
 

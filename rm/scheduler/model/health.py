@@ -36,8 +36,11 @@ class QueueTotals:
 
 
 class SchedulerHealth:
-    """`totals` {leaf's path: its totals}. `run_ms`: the time of the last visit of a node that placed something;
-    `run_allocated` and `run_reserved`: (count, amount) of it."""
+    """Counts of what the scheduler did, for reports.
+
+    `totals` {leaf's path: its totals}. `run_ms`: the time of the last visit of a node that placed something;
+    `run_allocated` and `run_reserved`: (count, amount) of it.
+    """
 
     __slots__ = (
         "allocation",

@@ -139,7 +139,7 @@ def test_a_damaged_file_is_refused_and_nothing_else_happens(data: st.DataObject)
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(InvalidArgumentException, match="not a TFile: it does not end as one"):
+    with pytest.raises(InvalidArgumentException, match="not a TFile: its end is not that of a TFile"):
         read(b"nonsense")
     with pytest.raises(InvalidArgumentException, match=r"are compressed \(gzip\); only uncompressed ones can be read"):
         read(SMALL_BYTES.replace(b"\x04none", b"\x04gzip"))

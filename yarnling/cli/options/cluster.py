@@ -106,7 +106,7 @@ class UpOptions(Struct, frozen=True, kw_only=True):
 
 
 class ChaosOptions(Struct, frozen=True, kw_only=True):
-    """`plan`: "" with `is_random`."""
+    """The options of `yarnling chaos run`. `plan`: "" with `is_random`."""
 
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = ""
     list_plans: Annotated[bool, typer.Option("--list", help="List the ready-made plans.")] = False

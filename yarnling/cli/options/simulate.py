@@ -37,7 +37,7 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything that is
 
 
 class PlanOptions(Struct, frozen=True, kw_only=True):
-    """`plan`: "" with `is_random`."""
+    """The options of a simulated plan. `plan`: "" with `is_random`."""
 
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = ""
     is_random: Annotated[bool, typer.Option("--random", help="Draw a plan from the seed.")] = False
@@ -59,7 +59,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
 
 
 class CompareOptions(Struct, frozen=True, kw_only=True):
-    """`before`, `after`: directories of configurations, or results of runs."""
+    """The options of a comparison. `before`, `after`: directories of configurations, or results of runs."""
 
     before: Annotated[
         Path, typer.Argument(metavar="BEFORE", help="Directory with *-site.xml files, or the result.json of a run.")
@@ -123,7 +123,7 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
 
 
 class SweepOptions(Struct, frozen=True, kw_only=True):
-    """`scheduler`: "" for processes of this machine, `workers` of them; 0 for all cores."""
+    """The options of a sweep. `scheduler`: "" for processes of this machine, `workers` of them; 0 for all cores."""
 
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The description of the sweep (YAML).")]
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="SQLite file of results; continued.")]
@@ -160,7 +160,7 @@ class StepOptions(Struct, frozen=True, kw_only=True):
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
-    """`nodes`: None if the input itself has the nodes."""
+    """The options of an import. `nodes`: None if the input itself has the nodes."""
 
     file: WorkloadText
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The workload to write.")]

@@ -15,8 +15,9 @@ _KIND = re.compile(r"^(node|queue|root\.|application|user)\s*")
 
 
 class QuizQuestion(Struct, frozen=True):
-    """`state`: the cluster as the reader sees it. `answer`: what the cores did when they were run on.
+    """A question of the quiz.
 
+    `state`: the cluster as the reader sees it. `answer`: what the cores did when they were run on.
     `choices`: the possible answers, if there are few; `answer` is one of them. `why`: the answer explained with the
     numbers of this state.
     """
@@ -33,7 +34,10 @@ class QuizQuestion(Struct, frozen=True):
 
 
 class Topic(Struct, frozen=True):
-    """`chapter`: the number of the lesson that teaches it. `draw` builds a state from random numbers, and asks."""
+    """A topic of the quiz.
+
+    `chapter`: the number of the lesson that teaches it. `draw` builds a state from random numbers, and asks.
+    """
 
     name: str
     chapter: int

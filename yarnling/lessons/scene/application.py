@@ -23,7 +23,10 @@ REPEATED = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED
 
 
 class Wanted(Struct, frozen=True):
-    """`count` equal containers. `hosts`: where they should run. `seconds`: one of LENGTHS_S; None: until stopped."""
+    """A request for `count` equal containers.
+
+    `hosts`: where they should run. `seconds`: how long, one of LENGTHS_S; None: until stopped.
+    """
 
     count: int
     resource: Resource

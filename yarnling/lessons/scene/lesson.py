@@ -43,7 +43,7 @@ class Play(Protocol):
 
 
 class Lesson(Struct, frozen=True):
-    """`idea`: what it is about, in paragraphs. `terms`: {Hadoop's term: what it means}.
+    """A lesson. `idea`: what it is about, in paragraphs. `terms`: {Hadoop's term: what it means}.
 
     `set_up`: the cluster with all that will be done to it, before its start. `play`: runs it, and tells the story.
     `read_more`: where the rules are in Hadoop, and in this project.

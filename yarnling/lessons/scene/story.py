@@ -33,7 +33,7 @@ Part: TypeAlias = Told | SkippedHeartbeats | Text | Rows
 
 
 class Question(Struct, frozen=True):
-    """`answer` and `why` were computed from the run."""
+    """The question at the end of a lesson; `answer` and `why` were computed from the run."""
 
     text: str
     answer: str

@@ -38,7 +38,7 @@ class TaskKind(Enum):
 
 
 class TaskId(NamedTuple):
-    """`task_<cluster timestamp>_<application>_<m|r>_<number>`; numbers count from 0."""
+    """The id of a task: `task_<cluster timestamp>_<application>_<m|r>_<number>`; numbers count from 0."""
 
     application_id: ApplicationId
     kind: TaskKind
@@ -54,7 +54,10 @@ class TaskId(NamedTuple):
 
 
 class TaskAttemptId(NamedTuple):
-    """`attempt_..._<m|r>_<task>_<number>`. The n-th AM attempt counts from (n - 1) * 1000, as in Hadoop."""
+    """The id of an attempt at a task.
+
+    `attempt_..._<m|r>_<task>_<number>`. The n-th AM attempt counts from (n - 1) * 1000, as in Hadoop.
+    """
 
     task_id: TaskId
     number: int
