@@ -33,7 +33,7 @@ READ_BYTES = 16 << 10
 
 
 Answer = Callable[[str, str, Mapping[str, str]], Awaitable[ShuffleReply]]
-"""Answers a request by its method, target and headers {name in lower case: value}; raises Refusal."""
+"""Answers a request by its method, target and headers {name in lower case: value}; raises ShuffleRefusal."""
 
 
 class ShuffleConnection:

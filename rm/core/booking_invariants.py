@@ -31,7 +31,7 @@ _TAKES_UPDATES = (NodeState.RUNNING, NodeState.UNHEALTHY)
 
 
 class BookingAudit:
-    """I-07, I-10, I-46 and I-64: what is booked, compared with the last step."""
+    """Compares bookings with those of the last step: I-07, I-10, I-46 and I-64."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -98,7 +98,7 @@ class BookingAudit:
 
 
 class SizeAudit:
-    """I-68: an increase that a node has reported stays, and a decrease is sent to the node. I-01: a node's size."""
+    """Checks sizes. I-68: a reported increase stays, and a decrease is sent to the node. I-01: a node's size."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context

@@ -217,7 +217,7 @@ class _StepAudit:
                 yield f"I-38: {app} has another attempt after {_failures_before(app)} failures of {app.max_attempts}"
 
     def _moved(self, event: Event) -> Iterator[str]:
-        """I-42: queue and priority are those after the last step, unless the event is a call that changes them."""
+        """I-42: queue and priority are as after the last step, unless the event is a call that changes them."""
         changed = event.application_id if isinstance(event, MoveApplication | UpdateApplicationPriority) else None
         placed, last = {app_id: (app.queue, app.priority) for app_id, app in self._context.apps.items()}, self._placed
         if placed == last:

@@ -189,7 +189,7 @@ class HeartbeatAudit:
             }
 
     def _forgotten(self, node_id: NodeId, reply: NodeHeartbeatResponse) -> Iterator[str]:
-        """I-30: a node is told to forget an end too early. Ends that the ResourceManager decided are exempt.
+        """I-30: no node is told to forget an end too early. Ends that the ResourceManager decided are exempt.
 
         Another node may forget it, and so may another NM at the same port.
         """

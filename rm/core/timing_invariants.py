@@ -150,7 +150,7 @@ class DecommissioningAudit:
                 yield from self._lost_masters(event, effects)
 
     def _lost_masters(self, event: NodeHeartbeat, effects: list[Effect]) -> Iterator[str]:
-        """I-29: attempts that ended with the node that left, although it had just reported their AM.
+        """I-29: no attempt ends with a node that leaves although it has just reported the attempt's AM.
 
         One that it has not reported yet is lost, as in Hadoop (DecommissioningNodesWatcher counts reported containers).
         """
@@ -187,7 +187,7 @@ class DecommissioningAudit:
             yield f"I-29: {node} stays DECOMMISSIONING, although nothing needs it"
 
     def _keeps_its_size(self, node_id: NodeId) -> Iterator[str]:
-        """I-16: each heartbeat that reaches the scheduler makes the node as small as what it runs.
+        """I-16: each heartbeat that reaches the scheduler shrinks the node to the amount in use.
 
         Nothing is added to that, so the size is at most what was in use after the last such heartbeat. A heartbeat of
         an unhealthy node, one that is refused, and one that is sent again do not reach the scheduler.

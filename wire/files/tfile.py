@@ -148,7 +148,7 @@ class TFileReader:
             if name == f"data:{_BLOCKS}":
                 break
         else:
-            raise _damaged("it has no index of its blocks")
+            raise _damaged("it has no block index")
         _check_compression(compression)
         self._seek(offset, size)
         _check_compression(self._text())
@@ -156,13 +156,13 @@ class TFileReader:
         for _ in range(self._number()):
             offset, length, _ = self._number(), self._number(), self._number()
             if not 0 <= offset <= offset + length <= size:
-                raise _damaged("a block is not inside it")
+                raise _damaged("a block extends beyond its end")
             regions.append(Region(offset, length))
         return regions
 
     def _seek(self, offset: int, size: int) -> None:
         if not 0 <= offset <= size:
-            raise _damaged("an index is not inside it")
+            raise _damaged("an index starts beyond its end")
         self._file.seek(offset)
 
     def _text(self) -> str:

@@ -16,7 +16,7 @@ from yarnling.simulation.cluster import SimulatedCluster
 
 
 def over_committed(cluster: SimulatedCluster) -> Iterator[str]:
-    """I-02, against the real size of the machine. Cheap: for each step of the ResourceManager."""
+    """I-02, against the real size of the machine. Cheap enough for each step of the ResourceManager."""
     scheduler = cluster.rm.core.scheduler
     sizes = {machine.nm.node_id: machine.size for machine in cluster.machines}
     fits_in = scheduler.context.calculator.fits_in
@@ -27,7 +27,7 @@ def over_committed(cluster: SimulatedCluster) -> Iterator[str]:
 
 
 def running_twice(cluster: SimulatedCluster) -> Iterator[str]:
-    """I-15, against what really runs."""
+    """I-15, against the containers that really run."""
     known: dict[ContainerId, int] = {}
     for machine in cluster.machines:
         for container_id in machine.containers.running:
@@ -49,7 +49,7 @@ def different_sizes(cluster: SimulatedCluster) -> Iterator[str]:
 
 
 def different_blacklists(cluster: SimulatedCluster) -> Iterator[str]:
-    """I-69, of each AM that has no change on its way. A further attempt inherits the blacklist of the one before."""
+    """I-69, for each AM without a change under way. A new attempt inherits the blacklist of the last one."""
     context = cluster.rm.core.context
     for master in cluster.masters.values():
         attempt_id, requests, running = master.attempt_id, master.requests, context.attempt(master.attempt_id)
@@ -63,7 +63,7 @@ def different_blacklists(cluster: SimulatedCluster) -> Iterator[str]:
 
 
 def kept_by_nodes(cluster: SimulatedCluster, history: History) -> Iterator[str]:
-    """I-32: the applications that NodeManagers still have although they are over, except as Hadoop keeps them."""
+    """I-32: no NodeManager keeps an application that has ended, except where Hadoop's would keep it too."""
     apps = cluster.rm.core.context.apps
     for machine in cluster.machines:
         if not machine.nm.is_up:

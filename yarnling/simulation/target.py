@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SimulatedTarget:
-    """The cluster, and how many faults pause each of its daemons."""
+    """A simulated cluster as the target of faults; counts how many faults pause each daemon."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster

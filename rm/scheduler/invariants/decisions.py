@@ -100,7 +100,7 @@ class CommitWatch:
         yield from self._faults_of_queues(proposal)
 
     def _faults_of_queues(self, proposal: Proposal) -> Iterator[str]:
-        """I-08, where no change of the cluster can be the cause: a new container takes no queue above its maximum."""
+        """I-08: a new container takes no queue above its maximum, which no change of the cluster excuses here."""
         partition, added = proposal.node.partition, proposal.resource
         if proposal.mode is not RESPECT:
             return

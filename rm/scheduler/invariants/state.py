@@ -160,7 +160,7 @@ def _users(state: _State) -> Iterator[str]:
 
 
 def _users_and_dropped(state: _State) -> Iterator[str]:
-    """I-06, and this always holds: with what dropped entries had in use, users have as much as their leaf."""
+    """I-06, in a form that always holds: the usage of a leaf is that of its users and of dropped entries."""
     for leaf, partition, total in _totals_of_users(state):
         used, dropped = leaf.usage.used(partition), leaf.users.dropped.used(partition)
         if total + dropped != used:

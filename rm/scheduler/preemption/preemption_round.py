@@ -138,7 +138,7 @@ class PreemptionRound:
         self.reserved_to_kill: list[RMContainer] = []
 
     def queue_at(self, path: str, partition: str) -> TempQueuePerPartition:
-        """A queue's copy on a partition."""
+        """The round's copy of a queue on a partition."""
         return self._queues[path][partition]
 
     def find_queue(self, path: str, partition: str) -> TempQueuePerPartition | None:
