@@ -43,13 +43,13 @@ def port_for_nodes(addresses: dict[str, str]) -> int:
 async def test_a_node_and_an_rm_of_which_one_is_too_old_for_the_other(
     tmp_path: Path, of_rm: str, of_node: str, problem: str
 ) -> None:
-    """The NodeManager ends with the reason and a status that is not 0; one that may register then does."""
+    """The NodeManager ends with the reason and status 2; one that may register then does."""
     write_files(tmp_path, configuration(tmp_path))
     async with running(tmp_path, "-D", f"{MINIMUM}={of_rm}") as rm:
         port = port_for_nodes(rm.addresses)
         async with daemon(tmp_path, port, "-D", f"{RM_MINIMUM}={of_node}") as process, asyncio.timeout(60):
             out, err = await process.communicate()
-        assert (process.returncode, out) == (1, b"")
+        assert (process.returncode, out) == (2, b"")
         assert problem in err.decode()
         assert b"Traceback" not in err
 

@@ -81,4 +81,4 @@ def test_the_logs_of_a_running_container_come_from_its_node(cluster: BlockingClu
     listed = ran(cluster, jars, "LogsCLI", "-applicationId", app, "-show_container_log_info")
     assert listed.returncode == 0, listed.stderr
     (words,) = [line.split() for line in listed.stdout.splitlines() if line.split()[:1] == ["words"]]
-    assert (words[1], words[-1]) == ("13", "LOCAL")
+    assert (words[1], words[-1]) == ("15", "LOCAL")

@@ -17,7 +17,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationAttemptState
 from yarnling.cluster.local_cluster import LocalCluster
 
-RECOVERED = re.compile(r"^(\S+ \S+) INFO yarnling\.rm\.shell\.daemon recovered epoch=(\d+) ")
+RECOVERED = re.compile(r"^(\S+ \S+) INFO yarnling\.rm\.daemon recovered epoch=(\d+) ")
 BAD_LINE = re.compile(r"^(\S+ \S+ (ERROR|CRITICAL|WARNING) |Traceback)")
 """Lines that must not be in a ResourceManager's log."""
 AS_IN_HADOOP = (
