@@ -63,6 +63,7 @@ NODES = ("n1", "n2", "n3", "n4")
 RACKS = {"n1": "/r1", "n2": "/r1", "n3": "/r2", "n4": "/r2"}
 LEAVES = ("a", "b", "c")
 APPS_MAX = 8
+AM_GB_MAX = 3
 
 nodes = st.sampled_from(NODES)
 
@@ -125,8 +126,9 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.violated |= {"I-08"}
             self.cluster.lose(node)
 
-    @rule(node=nodes, size=st.integers(2, 12))
+    @rule(node=nodes, size=st.integers(AM_GB_MAX, 12))
     def resize(self, node: str, size: int) -> None:
+        """The ResourceManager refuses an AM that fits no node, before the scheduler knows of the application."""
         if self._is_registered(node):
             self.violated |= {"I-02", "I-08"}
             self.cluster.resize(node, size * GB)
@@ -141,7 +143,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     # Applications
 
     @precondition(lambda self: len(self.apps) < APPS_MAX)
-    @rule(user=st.sampled_from(["u0", "u1"]), leaf=st.sampled_from(LEAVES), master_gb=st.integers(1, 3))
+    @rule(user=st.sampled_from(["u0", "u1"]), leaf=st.sampled_from(LEAVES), master_gb=st.integers(1, AM_GB_MAX))
     def submit(self, user: str, leaf: str, master_gb: int) -> None:
         self.apps.append(f"app{len(self.apps) + 1}")
         self.cluster.submit(self.apps[-1], user, leaf, master_gb * GB)
