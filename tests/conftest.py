@@ -7,9 +7,8 @@ A test that asks for `seed` draws from it what it does and when: which node it k
 every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
 (a failure names its seed, and --seed replays it).
 
-The tests of `yarnling` itself run whole clusters, many of them for hours of simulated time. Coverage is measured
-without them: they would take three times as long, and a core's rules are shown by the tests of that core. So it is
-without other tests marked `unmeasured` (pytest-cov's own mark, `no_cover`, has no effect under pytest-xdist).
+Coverage is measured without the tests marked `unmeasured`: they repeat with much work what other tests cover, and
+would take three times as long (pytest-cov's own mark, `no_cover`, has no effect under pytest-xdist).
 
 Files with long tests come first, so that none of them begins last and leaves the other processes of scripts/test idle.
 Those that start processes take turns with those that do not: several at once start more processes than cores can run.
@@ -58,8 +57,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("hadoop") is not None:
             item.user_properties.append(("java", True))
-        if WHOLE_CLUSTERS in item.path.parents:
-            item.add_marker("unmeasured")
         if os.environ.get("CI") and any(map(item.get_closest_marker, PROCESSES)):
             item.add_marker(pytest.mark.flaky(reruns=1))
     left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
