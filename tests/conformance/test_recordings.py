@@ -35,7 +35,7 @@ def test_the_readme_has_the_number_of_recordings_and_steps() -> None:
         with gzip.open(path, "rt") as file:
             steps += sum(1 for line in file if line.startswith('{"step"'))
     count, readme = len(RECORDINGS), (ROOT / "README.md").read_text()
-    assert f"| {count} of {count} recordings of Hadoop's own ResourceManager are followed, {steps:,} steps," in readme
+    assert f"| {count} of {count} recordings of Hadoop's own ResourceManager ({steps:,} steps) are replayed" in readme
 
 
 def forged(tmp_path: Path, change: Callable[[list[Any]], None]) -> Path:
