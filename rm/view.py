@@ -207,7 +207,7 @@ class RMView:
                 yield UserSnapshot(user.name, user.usage.used(NO_LABEL), user.limit, is_active)
 
     def queue_path(self, name: str) -> str:
-        """The path of the queue of that name; the name, if there is no such queue."""
+        """The path of the queue `name`, or `name` itself if there is no such queue."""
         return self._scheduler.queue_path(name)
 
     def cluster_resource(self) -> Resource:

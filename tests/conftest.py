@@ -110,7 +110,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the tests that were run twice and, for .ci/run, how many were skipped because there is no Java."""
+    """Print the tests that were run twice and, for .ci/run, how many were skipped without Java."""
     stats = terminalreporter.stats
     reruns = _reruns_line(stats.get("rerun", ()))
     if os.environ.get("CI"):

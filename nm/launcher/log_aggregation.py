@@ -81,7 +81,7 @@ class LogAggregator:
 
 
 def aggregate_logs(effect: AggregateLogs, node_id: NodeId, directories: NodeDirectories, remote: RemoteLogs) -> str:
-    """Write an application's file; returns its path, "" if there are no logs. Removes a partial file on OSError."""
+    """Write an application's file and return its path, "" without logs. On OSError a partial file is removed."""
     containers = _containers(directories, effect.application_id)
     if not containers:
         return ""

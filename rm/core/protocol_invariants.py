@@ -189,9 +189,9 @@ class HeartbeatAudit:
             }
 
     def _forgotten(self, node_id: NodeId, reply: NodeHeartbeatResponse) -> Iterator[str]:
-        """I-30: no node is told to forget an end too early. Ends that the ResourceManager decided are exempt.
+        """I-30: a node keeps the end of a container until its AM has acknowledged it.
 
-        Another node may forget it, and so may another NM at the same port.
+        Not checked: ends that the ResourceManager decided, other nodes, and another NM at the same port.
         """
         former = self._of_former_nm.get(node_id, ())
         for container_id in reply.containers_to_forget:

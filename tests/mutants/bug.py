@@ -142,7 +142,7 @@ def planted(bug: PlantedBug) -> Iterator[Planting]:
 
 
 def version_of(bug: PlantedBug) -> str:
-    """Changes with what the bug changes, but not if modules are moved or the changed functions are written anew."""
+    """A digest of what the bug changes. It stays the same if modules move or the changed functions are rewritten."""
     text = repr(
         [
             (
@@ -160,7 +160,7 @@ def _function(bug: PlantedBug, change: Change) -> FunctionType:
     found = _unwrapped(change.function)
     if not isinstance(found, FunctionType):
         raise CannotPlant(
-            f"planted bug {bug.name}: {change.function!r} is no Python function. If its module is compiled, run "
+            f"planted bug {bug.name}: {change.function!r} is not a Python function. If its module is compiled, run "
             "without the compiled build"
         )
     return found

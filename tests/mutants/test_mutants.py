@@ -111,7 +111,7 @@ def test_methods_are_changed_in_all_objects_and_may_call_the_original() -> None:
         (instead(limit, lambda original: None), "limit has other arguments than"),
         (instead(limit, lambda original, value, other: None), "limit has other arguments than"),
         (instead(bounded, lambda original, values, *, least: None), "bounded has other arguments than"),
-        (drop(len, "value"), "is no Python function. If its module is compiled, run without the compiled build"),
+        (drop(len, "value"), "is not a Python function. If its module is compiled, run without the compiled build"),
     ],
 )
 def test_a_change_that_does_not_fit_is_refused_before_anything_is_changed(change: Change, message: str) -> None:

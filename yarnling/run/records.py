@@ -1,7 +1,7 @@
 """The records of a run: calls, steps of cores, state changes, decisions of the scheduler, samples and faults.
 
-A `Step` is a record of the daemons' event logs, so it is in wire.event_log. All times are milliseconds on the clock of
-the run. The texts come from logs and are not trusted.
+The record of a step is LoggedStep, in wire.event_log, because the daemons write it. All times are milliseconds on the
+clock of the run. The texts come from logs and are not trusted.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class _WaitingRequest:
         if closed:
             return Finding(Cause.LABEL_NOT_ACCESSIBLE, queue=closed[0])
         if partition:
-            # The root is left out: it has no capacity only if all its children have none; one for it alone is no help.
+            # Not the root: it lacks capacity only if all its children do, and capacity for it alone does not help.
             below_root = [queue for queue in self._leaf.and_above() if not queue.is_root]
             without = [queue.path for queue in below_root if queue.effective_maximum(partition).is_none()]
             if without:

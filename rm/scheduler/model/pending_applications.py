@@ -95,7 +95,7 @@ class PendingApplications:
     """The applications that wait for activation, in the order of activation; `candidates` makes a pass over them.
 
     `_activated` {partition: the activations of the last pass, in order}. `_reasons` {application: why it waits}: those
-    that were added or reordered since the last pass; the next pass finds their reasons anew.
+    that were added or reordered since the last pass; the next pass replaces them.
     """
 
     __slots__ = ("_activated", "_calculator", "_keys", "_order", "_passes", "_reasons", "_sizes")

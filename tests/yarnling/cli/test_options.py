@@ -56,7 +56,7 @@ def test_the_help_is_that_of_the_command() -> None:
 
 
 def test_a_supervisor_gets_the_options_of_up_as_they_were_given() -> None:
-    """They are passed to its process as JSON."""
+    """Options reach the supervisor's process as JSON."""
     options = UpOptions(nodes=3, conf=Path("conf"), define=["a=b"], directory=Path("dir"), name="mine")
     text = msgspec.json.encode(options, enc_hook=str)
     assert msgspec.json.decode(text, type=UpOptions, dec_hook=lambda kind, value: kind(value)) == options

@@ -86,7 +86,7 @@ def test_malformed_sizes_are_refused_with_an_example(words: list[str]) -> None:
 
 
 async def resized(*words: str) -> NodeResources:
-    """What `-updateNodeResource WORDS` sends."""
+    """The request that `-updateNodeResource WORDS` sends."""
     sent: list[NodeResources] = []
 
     async def update_node_resource(request: NodeResources) -> None:
