@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +17,13 @@ NO_LABEL: Final = ""
 
 DEFAULT_RACK = "/default-rack"
 """The rack of every host where no topology is configured (NetworkTopology.DEFAULT_RACK)."""
+
+
+REPORTS_MAX = 50
+"""The number of different health reports that `node_groups` keeps apart."""
+OTHER_REPORTS = "(other health reports)"
+NODES_NAMED_MAX = 10
+"""The number of nodes that a NodeGroup names."""
 
 
 class ResourceUtilization(Struct, frozen=True):
@@ -68,6 +77,74 @@ class ClusterMetrics(Struct, frozen=True):
     decommissioned: int = 0
     rebooted: int = 0
     shutdown: int = 0
+
+
+class NodeGroup(Struct, frozen=True):
+    """The nodes in one state with one health report: their number, the sums of their figures, and the first node ids.
+
+    `health_report` is "" for nodes that report nothing, also if their state is UNHEALTHY.
+    """
+
+    state: NodeState
+    health_report: str
+    nodes: int
+    containers: int
+    used: Resource
+    capability: Resource
+    physical_memory_mb: int
+    node_ids: tuple[NodeId, ...]
+
+
+@dataclass
+class _Sums:
+    """The sums of one group, while reports are added."""
+
+    nodes: int = 0
+    containers: int = 0
+    used: Resource = Resource(0, 0)
+    capability: Resource = Resource(0, 0)
+    physical_memory_mb: int = 0
+    node_ids: list[NodeId] = field(default_factory=list)
+
+    def add(self, report: NodeReport) -> None:
+        self.nodes += 1
+        self.containers += report.containers
+        self.used += report.used
+        self.capability += report.capability
+        if report.containers_utilization is not None:
+            self.physical_memory_mb += report.containers_utilization.physical_memory_mb
+        if self.nodes <= NODES_NAMED_MAX:
+            self.node_ids.append(report.node_id)
+
+
+def node_groups(reports: Iterable[NodeReport]) -> tuple[NodeGroup, ...]:
+    """Summarise nodes, in the order in which their groups first appear.
+
+    From the health report number REPORTS_MAX on, nodes count as having sent OTHER_REPORTS.
+    """
+    found: dict[tuple[NodeState, str], _Sums] = {}
+    seen: set[str] = set()
+    for node in reports:
+        text = node.health.report
+        if text and text not in seen:
+            if len(seen) < REPORTS_MAX:
+                seen.add(text)
+            else:
+                text = OTHER_REPORTS
+        found.setdefault((node.state, text), _Sums()).add(node)
+    return tuple(
+        NodeGroup(
+            state,
+            text,
+            sums.nodes,
+            sums.containers,
+            sums.used,
+            sums.capability,
+            sums.physical_memory_mb,
+            tuple(sums.node_ids),
+        )
+        for (state, text), sums in found.items()
+    )
 
 
 class NodeLabel(Struct, frozen=True):

@@ -1,4 +1,6 @@
-"""InspectionProtocol's service: explanations, over gRPC and over HTTP, and how much time their trials may take."""
+"""InspectionProtocol's service: explanations, over gRPC and over HTTP, and how much time their trials may take; also a
+summary of the nodes.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,18 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from rm.core import node_reports
 from rm.core.events import Asker
 from rm.core.explain.application import explanation
 from rm.core.explain.container import container_explanation
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.services import reader_of
+from wire.bulky_replies import in_parts
 from wire.caller import Caller
 from wire.protocols.inspection import InspectionProtocol
 from wire.rpc import handles
 from yarn.ids import ApplicationId, ContainerId
+from yarn.nodes import NodeGroup, node_groups
 from yarn.protocols.inspection import ContainerExplanation, ExplainContainerRequest, ExplainRequest, Explanation
 
 TRIAL_SHARE = 0.2
@@ -43,7 +48,7 @@ class TrialTime:
 
 
 class InspectionService:
-    """Explains why applications wait, and what happened to containers.
+    """Explains why applications wait, and what happened to containers; summarises the nodes.
 
     `clock`: the core's; `timer`: in seconds, it never goes back.
     """
@@ -63,6 +68,10 @@ class InspectionService:
     @handles(InspectionProtocol.explain_container)
     async def explain_container(self, caller: Caller[None], request: ExplainContainerRequest) -> ContainerExplanation:
         return self.container_explained(request.container_id, reader_of(caller))
+
+    @handles(InspectionProtocol.get_node_groups)
+    async def get_node_groups(self, caller: Caller[None], request: None) -> tuple[NodeGroup, ...]:
+        return node_groups(await in_parts(node_reports.node_reports(self._core.context, frozenset())))
 
     def container_explained(self, container_id: ContainerId, asker: Asker) -> ContainerExplanation:
         """Explain why the container is on its node. Raises like `container_explanation`."""

@@ -17,6 +17,7 @@ from wire.files.credentials import Credentials
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.server import RpcServer
@@ -86,6 +87,10 @@ class Cluster:
 
     async def client(self, user: str = "ann") -> ApplicationClientProtocol:
         proxy = ApplicationClientProtocol(self.addresses[CLIENT], user=user, token=self.client_token)
+        return await self._stack.enter_async_context(proxy)
+
+    async def inspection(self) -> InspectionProtocol:
+        proxy = InspectionProtocol(self.addresses[CLIENT], user="ann", token=self.client_token)
         return await self._stack.enter_async_context(proxy)
 
     async def admin(self, user: str = "") -> ResourceManagerAdministrationProtocol:

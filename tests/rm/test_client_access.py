@@ -67,6 +67,7 @@ CALLS = pytest.mark.parametrize(
         (CLIENT, ApplicationClientProtocol.get_new_application),
         (CLIENT, InspectionProtocol.explain),
         (CLIENT, InspectionProtocol.explain_container),
+        (CLIENT, InspectionProtocol.get_node_groups),
         (ADMIN, ResourceManagerAdministrationProtocol.refresh_queues),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,

@@ -12,6 +12,7 @@ from tests.rm.served_cluster import Cluster, configuration, serving, submit, unt
 from yarn.applications import ApplicationFilter, ApplicationSubmissionContext, TimeRange
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.nodes import node_groups
 from yarn.protocols.client import (
     KillApplicationRequest,
     MoveApplicationRequest,
@@ -184,6 +185,18 @@ async def test_nodes_are_listed_by_their_states(cluster: Cluster) -> None:
         NodeState.RUNNING: [other.node_id],
         NodeState.SHUTDOWN: [node.node_id],
     }
+
+
+async def test_nodes_are_summarised_by_their_states(cluster: Cluster) -> None:
+    node, client = await cluster.node(), await cluster.client()
+    await node.proxy.unregister_node_manager(node.node_id)
+    others = [await cluster.node(host) for host in ("127.0.0.3", "127.0.0.4")]
+    groups = await (await cluster.inspection()).get_node_groups()
+    assert groups == node_groups(await client.get_cluster_nodes(frozenset()))
+    assert [(group.state, group.nodes, group.node_ids) for group in groups] == [
+        (NodeState.RUNNING, 2, tuple(other.node_id for other in others)),
+        (NodeState.SHUTDOWN, 1, (node.node_id,)),
+    ]
 
 
 async def test_access_lists_of_an_application_are_transmitted_and_enforced(tmp_path: Path) -> None:

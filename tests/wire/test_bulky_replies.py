@@ -198,4 +198,5 @@ def test_replies_that_grow_with_the_cluster_are_bulky() -> None:
         "getNodeToLabels",
         "getLabelsToNodes",
         "explain",
+        "getNodeGroups",
     }

@@ -14,8 +14,9 @@ from wire.codec.basic import (
 from wire.codec.fields import int32, member, members, number, optional_member, required, text, texts
 from wire.generated import yarn_protos_pb2 as pb
 from wire.generated import yarn_server_common_protos_pb2 as common_pb
+from wire.generated import yarnling_pb2
 from yarn.ids import NodeId
-from yarn.nodes import ClusterMetrics, NodeHealth, NodeLabel, NodeReport
+from yarn.nodes import ClusterMetrics, NodeGroup, NodeHealth, NodeLabel, NodeReport
 from yarn.resource import INT32_MAX
 from yarn.states import NodeState, NodeUpdateType
 
@@ -104,6 +105,30 @@ def read_cluster_metrics(proto: pb.YarnClusterMetricsProto) -> ClusterMetrics:
         decommissioned=proto.num_decommissioned_nms,
         rebooted=proto.num_rebooted_nms,
         shutdown=proto.num_shutdown_nms,
+    )
+
+
+def write_node_group(group: NodeGroup, out: yarnling_pb2.NodeGroupProto) -> None:
+    out.state = number(group.state)
+    out.health_report = group.health_report
+    out.nodes, out.containers = int32(group.nodes), group.containers
+    write_sum(group.used, out.used)
+    write_sum(group.capability, out.capability)
+    out.physical_memory_mb = group.physical_memory_mb
+    for node_id in group.node_ids:
+        write_node_id(node_id, out.node_ids.add())
+
+
+def read_node_group(proto: yarnling_pb2.NodeGroupProto) -> NodeGroup:
+    return NodeGroup(
+        member(NODE_STATES, proto, "state"),
+        text(proto, "health_report"),
+        proto.nodes,
+        proto.containers,
+        read_resource(proto.used),
+        read_resource(proto.capability),
+        proto.physical_memory_mb,
+        tuple(read_node_id(node_id) for node_id in proto.node_ids),
     )
 
 

@@ -396,6 +396,88 @@ class SettingInForceProto(_message.Message):
 Global___SettingInForceProto: _TypeAlias = SettingInForceProto  # noqa: Y015
 
 @_typing.final
+class GetNodeGroupsRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeGroupsRequestProto: _TypeAlias = GetNodeGroupsRequestProto  # noqa: Y015
+
+@_typing.final
+class GetNodeGroupsResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeGroupProto]: ...
+    def __init__(
+        self,
+        *,
+        groups: _abc.Iterable[Global___NodeGroupProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groups", b"groups"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeGroupsResponseProto: _TypeAlias = GetNodeGroupsResponseProto  # noqa: Y015
+
+@_typing.final
+class NodeGroupProto(_message.Message):
+    """The nodes in one state with one health report."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    HEALTH_REPORT_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    CONTAINERS_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    CAPABILITY_FIELD_NUMBER: _builtins.int
+    PHYSICAL_MEMORY_MB_FIELD_NUMBER: _builtins.int
+    NODE_IDS_FIELD_NUMBER: _builtins.int
+    state: _yarn_protos_pb2.NodeStateProto.ValueType
+    health_report: _builtins.str
+    nodes: _builtins.int
+    containers: _builtins.int
+    physical_memory_mb: _builtins.int
+    @_builtins.property
+    def used(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def capability(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def node_ids(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeIdProto]:
+        """The first ones only."""
+
+    def __init__(
+        self,
+        *,
+        state: _yarn_protos_pb2.NodeStateProto.ValueType | None = ...,
+        health_report: _builtins.str | None = ...,
+        nodes: _builtins.int | None = ...,
+        containers: _builtins.int | None = ...,
+        used: _yarn_protos_pb2.ResourceProto | None = ...,
+        capability: _yarn_protos_pb2.ResourceProto | None = ...,
+        physical_memory_mb: _builtins.int | None = ...,
+        node_ids: _abc.Iterable[_yarn_protos_pb2.NodeIdProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["capability", b"capability", "containers", b"containers", "health_report", b"health_report", "nodes", b"nodes", "physical_memory_mb", b"physical_memory_mb", "state", b"state", "used", b"used"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capability", b"capability", "containers", b"containers", "health_report", b"health_report", "node_ids", b"node_ids", "nodes", b"nodes", "physical_memory_mb", b"physical_memory_mb", "state", b"state", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeGroupProto: _TypeAlias = NodeGroupProto  # noqa: Y015
+
+@_typing.final
 class ExplainContainerRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1,4 +1,6 @@
-"""InspectionProtocol, yarnling's own: explanations of applications and containers, beside ApplicationClientProtocol."""
+"""InspectionProtocol, yarnling's own: explanations of applications and containers, and a summary of the nodes, beside
+ApplicationClientProtocol.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from wire.codec.basic import (
     write_sum,
 )
 from wire.codec.fields import int32, member, members, number, required, text, texts
-from wire.codec.message_codec import MessageCodec
+from wire.codec.message_codec import MessageCodec, empty, listing
+from wire.codec.nodes import read_node_group, write_node_group
 from wire.generated import yarnling_pb2 as pb
 from wire.protocols.container_inspection import (
     read_container_explanation,
@@ -25,6 +28,7 @@ from wire.protocols.container_inspection import (
     write_container_request,
 )
 from wire.rpc import Proxy, Rpc
+from yarn.nodes import NodeGroup
 from yarn.protocols.inspection import (
     ContainerExplanation,
     ExplainContainerRequest,
@@ -215,3 +219,12 @@ class InspectionProtocol(Proxy):
         reads=True,
     )
     """Returns why a container is on its node, and why it was preempted."""
+
+    get_node_groups: Rpc[None, tuple[NodeGroup, ...]] = Rpc(
+        "getNodeGroups",
+        empty(pb.GetNodeGroupsRequestProto),
+        listing(pb.GetNodeGroupsResponseProto, "groups", write_node_group, read_node_group),
+        reads=True,
+        bulky=True,
+    )
+    """Returns the nodes summarised by state and health report."""

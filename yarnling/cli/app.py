@@ -178,11 +178,17 @@ def env(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 
 
 @app.command()
-def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+def status(
+    name: Name = DEFAULT_NAME,
+    all_nodes: Annotated[
+        bool, typer.Option("--nodes", help="List all nodes; more than 100 are otherwise summarised (not in --json).")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show nodes, queues and applications."""
     from yarnling.cli.status import show
 
-    show(name, as_json=as_json)
+    show(name, all_nodes=all_nodes, as_json=as_json)
 
 
 @app.command()

@@ -178,7 +178,7 @@ async def _keep(options: UpOptions, report: Callable[[dict[str, object]], None])
     cluster = cluster_of(options)
     async with supervised(options, cluster):
         stop = set_by_signals()
-        report({"ready": True, "complaints": complaints(await cluster.client.nodes())})
+        report({"ready": True, "complaints": complaints(await cluster.client.node_groups())})
         if (reason := await wait_for_end(cluster, stop)) is not None:
             raise ClusterBroken(reason)
 

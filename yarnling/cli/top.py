@@ -21,10 +21,10 @@ from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli.shared.connection import connect
 from yarnling.cli.shared.output import print_json, terminal
-from yarnling.cli.status import snapshot_or_problem
+from yarnling.cli.status import view_or_problem
 from yarnling.cluster.client import Client
 from yarnling.cluster.explanations import amounts, waiting
-from yarnling.cluster.snapshot import ClusterSnapshot, queue_tree
+from yarnling.cluster.snapshot import ClusterSnapshot, queue_tree, snapshot
 from yarnling.cluster.state import NoCluster
 from yarnling.report.escapes import in_line, shown
 from yarnling.report.listing import GAP
@@ -92,7 +92,7 @@ async def top_view(name: str, client: Client) -> TopView:
 
     Raises YarnException if the ResourceManager is down or does not answer.
     """
-    view = await snapshot_or_problem(client, name)
+    view = await view_or_problem(client, name, snapshot)
     if isinstance(view, str):
         raise YarnException(view)
     moment = datetime.now(UTC).astimezone()

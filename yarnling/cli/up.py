@@ -13,12 +13,13 @@ from rich.live import Live
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
+from yarn.nodes import node_groups
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cli.config import print_key_notices
 from yarnling.cli.options.cluster import UpOptions
 from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.output import notices, print_json, terminal
-from yarnling.cli.status import snapshot_or_problem
+from yarnling.cli.status import view_or_problem
 from yarnling.cli.supervisor import (
     ClusterBroken,
     cluster_of,
@@ -31,7 +32,7 @@ from yarnling.cluster.hadoop_clients import java_notice
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.nodes import complaints
 from yarnling.cluster.silent_logs import without_logs
-from yarnling.cluster.snapshot import ClusterSnapshot, cluster_tables
+from yarnling.cluster.snapshot import ClusterSnapshot, ClusterSummary, cluster_tables, overview
 from yarnling.cluster.state import find_cluster, name_option
 from yarnling.report.escapes import in_line
 from yarnling.report.listing import cell
@@ -115,7 +116,7 @@ async def _show(cluster: LocalCluster, name: str, console: Console) -> None:
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
             started_s = time.monotonic()
-            view = await snapshot_or_problem(cluster.client, name)
+            view = await view_or_problem(cluster.client, name, overview)
             live.update(cell(view, "red") if isinstance(view, str) else cluster_tables(view), refresh=True)
             await asyncio.sleep(max(REFRESH_S, time.monotonic() - started_s))
 
@@ -124,7 +125,7 @@ async def _print_changes(cluster: LocalCluster, name: str, console: Console) -> 
     before: frozenset[str] = frozenset()
     while True:
         started_s = time.monotonic()
-        view = await snapshot_or_problem(cluster.client, name)
+        view = await view_or_problem(cluster.client, name, overview)
         lines = [view] if isinstance(view, str) else _lines(view)
         for line in lines:
             if line not in before:
@@ -133,8 +134,12 @@ async def _print_changes(cluster: LocalCluster, name: str, console: Console) -> 
         await asyncio.sleep(max(REFRESH_S, time.monotonic() - started_s))
 
 
-def _lines(view: ClusterSnapshot) -> list[str]:
-    nodes = [f"node {node.node_id} {view.state_of(node)}" for node in view.nodes] + complaints(view.nodes)
+def _lines(view: ClusterSnapshot | ClusterSummary) -> list[str]:
+    if isinstance(view, ClusterSummary):
+        nodes = [f"{count} nodes {state}" for state, count in view.counts().items()] + view.exceptions()
+    else:
+        nodes = [f"node {node.node_id} {view.state_of(node)}" for node in view.nodes]
+        nodes += complaints(node_groups(view.nodes))
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
 
 

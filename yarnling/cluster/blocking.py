@@ -148,6 +148,7 @@ class _ClientMethods:
     signal_container = Remote(Client.signal_container)
     containers = Remote(Client.containers)
     metrics = Remote(Client.metrics)
+    node_groups = Remote(Client.node_groups)
     nodes = Remote(Client.nodes)
     node_labels = Remote(Client.node_labels)
     queue = Remote(Client.queue)

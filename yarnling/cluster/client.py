@@ -35,7 +35,7 @@ from yarn.applications import (
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
-from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
+from yarn.nodes import ClusterMetrics, NodeGroup, NodeLabel, NodeReport
 from yarn.protocols.admin import RefreshNodesRequest
 from yarn.protocols.client import (
     GetNewApplicationResponse,
@@ -306,6 +306,10 @@ class Client:
     async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
         """The reports of the nodes in these states; of all nodes if no states are given."""
         return await self._rm.get_cluster_nodes(states)
+
+    async def node_groups(self) -> tuple[NodeGroup, ...]:
+        """The nodes summarised by state and health report: a short reply however many nodes there are."""
+        return await self._inspection.get_node_groups()
 
     async def node_labels(self) -> tuple[NodeLabel, ...]:
         """The node labels of the cluster."""

@@ -13,7 +13,7 @@ from yarn.applications import ApplicationReport
 from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.ids import NodeId
-from yarn.nodes import NodeReport
+from yarn.nodes import NodeReport, node_groups
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, VerdictReport
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
@@ -91,7 +91,7 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
         yield Text("No refusal yet: no node has refused the request since it was sent.")
         if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
             yield Text("No node is running.", "bold")
-        for complaint in complaints(nodes):
+        for complaint in complaints(node_groups(nodes)):
             yield Text(in_line(f"  {complaint}"))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from wire.files.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import NodeId
-from yarn.nodes import NodeReport
+from yarn.nodes import NodeGroup, NodeReport
 from yarn.settings import resourcemanager
 from yarn.states import DecommissionType, NodeState
 from yarnling.cluster.client import Client
@@ -23,7 +23,7 @@ EXIT_TIMEOUT_S = 30.0
 """The time, in seconds, a NodeManager may take to exit after the ResourceManager has decommissioned it."""
 GONE = frozenset({NodeState.DECOMMISSIONED, NodeState.SHUTDOWN, NodeState.LOST})
 NAMED_MAX = 3
-"""The number of nodes that one complaint names; often all nodes have the same one."""
+"""The number of nodes that one line names; often all nodes have the same health report."""
 
 Report = Callable[[str], None]
 """A function that is called with a line about the progress of a command."""
@@ -146,19 +146,20 @@ def _waits_for(node: Node, report: NodeReport | None) -> str:
     return f"{node.name}: waiting for {what}{until}"
 
 
-def complaints(nodes: Iterable[NodeReport]) -> list[str]:
+def complaints(groups: Iterable[NodeGroup]) -> list[str]:
     """A line for each different health report of the NodeManagers, with the nodes that sent it.
 
     Healthy nodes may send reports too, for example that they cannot limit CPU.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    for node in nodes:
-        report = node.health.report or ("" if node.health.healthy else "no reason given")
+    lines = []
+    for group in groups:
+        report = group.health_report or ("no reason given" if group.state is NodeState.UNHEALTHY else "")
         if report:
-            found.setdefault((node.state.name, report), []).append(str(node.node_id))
-    return [f"{_named(ids)} {state}: {report}" for (state, report), ids in found.items()]
+            lines.append(f"{named(group.node_ids, group.nodes)} {group.state.name}: {report}")
+    return lines
 
 
-def _named(ids: list[str]) -> str:
-    shown = ", ".join(ids[:NAMED_MAX])
-    return shown if len(ids) <= NAMED_MAX else f"{shown} and {len(ids) - NAMED_MAX} more"
+def named(node_ids: Sequence[NodeId | str], count: int, limit: int = NAMED_MAX) -> str:
+    """The first of `count` nodes, at most `limit`, and how many more there are."""
+    shown = ", ".join(str(node_id) for node_id in node_ids[:limit])
+    return shown if count <= limit else f"{shown} and {count - limit} more"

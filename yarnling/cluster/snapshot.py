@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from rich.console import Group, RenderableType
+from rich.text import Text
 
 from yarn.applications import ApplicationReport
-from yarn.nodes import DEFAULT_RACK, NodeReport
+from yarn.nodes import DEFAULT_RACK, NODES_NAMED_MAX, NodeGroup, NodeReport, node_groups
 from yarn.queues import QueueInfo
+from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cluster.client import Client
-from yarnling.cluster.nodes import complaints
-from yarnling.cluster.state import ClusterState, NodeEntry
+from yarnling.cluster.nodes import complaints, named
+from yarnling.cluster.state import ClusterState, NodeEntry, conditions
 from yarnling.report.listing import Listing, cell
 
 ANSWER_S = 2.0
@@ -21,6 +23,8 @@ ANSWER_S = 2.0
 ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 _LASTING = frozenset({"paused", "partitioned"})
 """Conditions that a node can be in whatever the ResourceManager reports of it: it comes back when they are undone."""
+NODES_MAX = 100
+"""The largest number of nodes of which each is shown on a terminal; of more nodes, a summary is shown."""
 APPLICATIONS_MAX = 20
 """The number of applications that are shown on a terminal, the newest ones; --json shows all."""
 
@@ -57,6 +61,35 @@ class ClusterSnapshot(Struct, frozen=True):
         ]
 
 
+class ClusterSummary(Struct, frozen=True):
+    """A snapshot of a cluster with many nodes, which has no report of each node.
+
+    `conditions` as in ClusterSnapshot.
+    """
+
+    groups: tuple[NodeGroup, ...]
+    root: QueueInfo
+    applications: tuple[ApplicationReport, ...]
+    conditions: Mapping[str, str]
+
+    def counts(self) -> dict[str, int]:
+        """{name of a state: the number of nodes in it}."""
+        found: dict[str, int] = {}
+        for group in self.groups:
+            found[group.state.name] = found.get(group.state.name, 0) + group.nodes
+        return found
+
+    def exceptions(self) -> list[str]:
+        """A line for each group of nodes that are not RUNNING, each different health report, and each condition."""
+        states = [
+            f"{named(group.node_ids, group.nodes, NODES_NAMED_MAX)} {group.state.name}"
+            for group in self.groups
+            if group.state is not NodeState.RUNNING and not group.health_report
+        ]
+        reported = complaints(group for group in self.groups if group.health_report)
+        return [*states, *reported, *_condition_lines(self.conditions)]
+
+
 async def snapshot(client: Client, state: ClusterState) -> ClusterSnapshot:
     """Query the ResourceManager for a snapshot of the cluster."""
     nodes = await client.nodes()
@@ -69,16 +102,28 @@ async def snapshot(client: Client, state: ClusterState) -> ClusterSnapshot:
     )
 
 
-def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
-    """{node id: "ended", "paused" or "partitioned"} of the nodes that do not work."""
-    found = {entry.node_id: entry.condition for entry in nodes}
-    return {node_id: condition for node_id, condition in found.items() if condition}
+async def summary(client: Client, state: ClusterState) -> ClusterSummary:
+    """Query the ResourceManager for a summary of the cluster; the replies do not grow with the number of nodes."""
+    groups = await client.node_groups()
+    root = await client.queue("root")
+    applications = tuple(sorted(await client.applications(), key=lambda app: app.application_id))
+    return ClusterSummary(groups, root, applications, conditions(state.nodes))
 
 
-def cluster_tables(view: ClusterSnapshot) -> RenderableType:
+async def overview(client: Client, state: ClusterState) -> ClusterSnapshot | ClusterSummary:
+    """Query the ResourceManager for a snapshot of the cluster, or for a summary if the cluster has many nodes."""
+    return await (summary if len(state.nodes) > NODES_MAX else snapshot)(client, state)
+
+
+def cluster_tables(view: ClusterSnapshot | ClusterSummary) -> RenderableType:
     """The tables of nodes, queues and applications."""
-    parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
-    parts += [cell(line, "red") for line in (*view.unregistered(), *complaints(view.nodes))]
+    parts: list[RenderableType] = []
+    if isinstance(view, ClusterSummary):
+        parts += [state_table(view.groups), *(cell(line, "red") for line in view.exceptions())]
+        parts += ["List all nodes: yarnling status --nodes"]
+    else:
+        parts += [node_table(view.nodes, view.conditions)]
+        parts += [cell(line, "red") for line in (*view.unregistered(), *complaints(node_groups(view.nodes)))]
     parts += ["", queue_table(view.root)]
     if view.applications:
         parts += ["", application_table(view.applications)]
@@ -87,10 +132,37 @@ def cluster_tables(view: ClusterSnapshot) -> RenderableType:
 
 def process_table(nodes: Iterable[NodeEntry]) -> Listing:
     """A table of the nodes without data from the ResourceManager."""
+    entries = list(nodes)
+    found = conditions(entries)
     table = Listing("Node", "Name", "Process")
-    for entry in nodes:
-        condition = entry.condition
+    for entry in entries:
+        condition = found.get(entry.node_id)
         table.add_row(entry.node_id, entry.name, cell(condition or f"{entry.process.pid}", "red" if condition else ""))
+    return table
+
+
+def process_lines(nodes: Sequence[NodeEntry]) -> list[str]:
+    """The number of nodes without data from the ResourceManager, and a line for each condition of some of them."""
+    return [f"{len(nodes)} nodes", *_condition_lines(conditions(nodes))]
+
+
+def state_table(groups: Iterable[NodeGroup]) -> Listing:
+    """A table of the states of nodes: the number of nodes in each, with the sums of what `node_table` shows."""
+    table = Listing("State", "Nodes", "Containers", "Memory MB", "Physical MB", "Vcores")
+    of_state: dict[NodeState, list[NodeGroup]] = {}
+    for group in groups:
+        of_state.setdefault(group.state, []).append(group)
+    for state, found in of_state.items():
+        used = sum((group.used for group in found), Resource(0, 0))
+        capability = sum((group.capability for group in found), Resource(0, 0))
+        table.add_row(
+            _state_cell(state.name),
+            str(sum(group.nodes for group in found)),
+            str(sum(group.containers for group in found)),
+            _of(used.memory_mb, capability.memory_mb),
+            str(sum(group.physical_memory_mb for group in found)),
+            _of(used.vcores, capability.vcores),
+        )
     return table
 
 
@@ -106,7 +178,7 @@ def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None
         state = _node_state(node, (conditions or {}).get(str(node.node_id), ""))
         table.add_row(
             str(node.node_id),
-            cell(state, "green" if state == NodeState.RUNNING.name else "red"),
+            _state_cell(state),
             *([node.rack] if racks else []),
             str(node.containers),
             _of(node.used.memory_mb, node.capability.memory_mb),
@@ -160,6 +232,18 @@ def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInf
 def _node_state(node: NodeReport, condition: str) -> str:
     adds_something = condition in _LASTING or (condition and node.state in ALIVE)
     return f"{node.state.name}, {condition}" if adds_something else node.state.name
+
+
+def _state_cell(state: str) -> Text:
+    return cell(state, "green" if state == NodeState.RUNNING.name else "red")
+
+
+def _condition_lines(conditions: Mapping[str, str]) -> list[str]:
+    """A line for each condition, with the nodes that are in it."""
+    found: dict[str, list[str]] = {}
+    for node_id, condition in conditions.items():
+        found.setdefault(condition, []).append(node_id)
+    return [f"{named(node_ids, len(node_ids), NODES_NAMED_MAX)}: {condition}" for condition, node_ids in found.items()]
 
 
 def _of(part: int, whole: int) -> str:

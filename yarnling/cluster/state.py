@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -62,18 +62,32 @@ class NodeEntry(Struct, frozen=True):
     log_dirs: tuple[str, ...]
     is_partitioned: bool = False
 
-    @property
-    def condition(self) -> str:
-        """The state of the node that the ResourceManager may not know yet: "ended", "paused", "partitioned", or ""."""
-        process = self.process.process()
-        if process is None:
-            return "ended"
-        try:
-            if process.status() == psutil.STATUS_STOPPED:
-                return "paused"
-        except psutil.NoSuchProcess:
-            return "ended"
-        return "partitioned" if self.is_partitioned else ""
+
+def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
+    """{node id: "ended", "paused" or "partitioned"} of the nodes that do not work.
+
+    The ResourceManager may not know this yet. Each process is looked at once, however many nodes it has.
+    """
+    processes: dict[ProcessIdentity, str] = {}
+    found = {}
+    for entry in nodes:
+        if entry.process not in processes:
+            processes[entry.process] = _condition(entry.process)
+        condition = processes[entry.process] or ("partitioned" if entry.is_partitioned else "")
+        if condition:
+            found[entry.node_id] = condition
+    return found
+
+
+def _condition(identity: ProcessIdentity) -> str:
+    """The reason why the process does not work: "ended", "paused", or ""."""
+    process = identity.process()
+    try:
+        if process is not None:
+            return "paused" if process.status() == psutil.STATUS_STOPPED else ""
+    except psutil.NoSuchProcess:
+        pass
+    return "ended"
 
 
 class ClusterState(Struct, frozen=True):

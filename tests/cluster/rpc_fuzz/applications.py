@@ -348,6 +348,7 @@ class Applications:
                 (ApplicationClientProtocol.get_applications, ApplicationFilter(limit=rng.choice((None, 10, 0, -1)))),
                 (InspectionProtocol.explain, ExplainRequest(life.app, rng.choice((False, True)))),
                 (ApplicationClientProtocol.get_cluster_nodes, frozenset()),
+                (InspectionProtocol.get_node_groups, None),
                 (ApplicationClientProtocol.get_queue_info, QueueInfoRequest(rng.choice(QUEUES), True, True, True)),
                 (ApplicationClientProtocol.get_cluster_metrics, None),
             )

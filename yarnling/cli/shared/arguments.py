@@ -144,11 +144,15 @@ def complete_clusters() -> list[str]:
 
 def complete_nodes(context: typer.Context) -> list[tuple[str, str]]:
     """(number, description) of each node of the cluster."""
-    from yarnling.cluster.state import find_cluster
+    from yarnling.cluster.state import conditions, find_cluster
 
     with suppress(YarnException):
         entries = find_cluster(_cluster_name(context)).nodes
-        return [(str(entry.number), " ".join((entry.name, entry.node_id, entry.condition))) for entry in entries]
+        found = conditions(entries)
+        return [
+            (str(entry.number), " ".join((entry.name, entry.node_id, found.get(entry.node_id, ""))))
+            for entry in entries
+        ]
     return []
 
 
