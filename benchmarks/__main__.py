@@ -34,8 +34,8 @@ NAMES = (
 )
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""
 
-NAMES_ON_REQUEST = ("hadoop_core",)
-"""Run only if named: they need more than yarnling, and take long. Each has `table(figures)` as well."""
+NAMES_ON_REQUEST = ("hadoop_core", "lives")
+"""Run only if named: they need more than one environment, and take long. Each has `table(figures)` as well."""
 
 # Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {

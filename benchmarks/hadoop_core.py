@@ -41,16 +41,11 @@ from rich.table import Table
 from benchmarks.hadoop.cases import CASES
 from benchmarks.hadoop.jvm import Hadoop
 from benchmarks.hadoop.yarnling import YarnlingPasses
+from benchmarks.sides import COMPILED, INTERPRETED, SideMissing, compiled_python, interpreted_python
 from tests.hadoop.toolchain import JavaMissing
-from yarnling.cli.version import scheduler_is_compiled
 
-ROOT = Path(__file__).resolve().parent.parent
-COMPILED_VENV = ROOT / ".venv-compiled"
 ROUNDS = 3
-
 HADOOP = "hadoop"
-INTERPRETED = "interpreted"
-COMPILED = "compiled"
 
 
 class Measured(NamedTuple):
@@ -62,10 +57,6 @@ class Measured(NamedTuple):
 
 Side = Callable[[str], Measured]
 """Runs a case in a process of its own."""
-
-
-class SideMissing(Exception):
-    """A side cannot be measured here; the message says why."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
@@ -154,8 +145,8 @@ def _sides(work: Path) -> Iterator[tuple[str, Side]]:
     """The sides that can be measured here. Names the others on standard error."""
     makers: dict[str, Callable[[], Side]] = {
         HADOOP: lambda: partial(_run_hadoop, _hadoop(work)),
-        INTERPRETED: lambda: partial(_run_yarnling, INTERPRETED, _interpreted()),
-        COMPILED: lambda: partial(_run_yarnling, COMPILED, _compiled()),
+        INTERPRETED: lambda: partial(_run_yarnling, INTERPRETED, interpreted_python()),
+        COMPILED: lambda: partial(_run_yarnling, COMPILED, compiled_python()),
     }
     for side, make in makers.items():
         try:
@@ -169,23 +160,6 @@ def _hadoop(work: Path) -> Hadoop:
         return Hadoop(work)
     except JavaMissing as missing:
         raise SideMissing(missing) from missing
-
-
-def _interpreted() -> Path:
-    if scheduler_is_compiled():
-        raise SideMissing("this Python has the compiled modules (run scripts/bench without YARNLING_VENV)")
-    return Path(sys.executable)
-
-
-def _compiled() -> Path:
-    """The Python of the compiled environment, which is built again if a source has changed."""
-    python = COMPILED_VENV / "bin" / "python"
-    if not python.exists():
-        raise SideMissing(f"{COMPILED_VENV.name} does not exist (scripts/install --compiled makes it)")
-    install: list[str | Path] = [sys.executable, ROOT / "scripts" / "install.py", "--run", "--venv", COMPILED_VENV]
-    if subprocess.run(install, stdin=subprocess.DEVNULL, check=False).returncode != 0:
-        raise SideMissing("scripts/install.py failed")
-    return python
 
 
 def _run_hadoop(hadoop: Hadoop, name: str) -> Measured:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks import hadoop_core
+from benchmarks import sides
 from benchmarks.core_driver import queues
 from benchmarks.hadoop.cases import CASES, Case
 from benchmarks.hadoop.jvm import Hadoop, HadoopPasses, read_passes
@@ -88,7 +88,7 @@ def test_what_is_missing_is_named(
         raise toolchain.JavaMissing("no Java 11+ found (apt-get install ...)")
 
     monkeypatch.setattr(toolchain, "jars", no_java)
-    monkeypatch.setattr(hadoop_core, "COMPILED_VENV", tmp_path / ".venv-compiled")
+    monkeypatch.setattr(sides, "COMPILED_VENV", tmp_path / ".venv-compiled")
     monkeypatch.setenv("HADOOP_CORE_CASES", "")
     assert measure(lambda _: None) == {}
     assert capsys.readouterr().err == (
