@@ -19,7 +19,8 @@ from yarnling.report.listing import Listing
 from yarnling.report.wording import counted
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text
-from yarnling.workload.formats import FORMATS, read_node_list, read_workload
+from yarnling.workload.evidence import Basis, share_of
+from yarnling.workload.formats import all_formats, read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
 from yarnling.workload.rest_scheduler import as_xml, read_queues
 from yarnling.workload.scaling import scaled
@@ -41,8 +42,8 @@ NODE_LISTS = (".json", ".yaml", ".yml")
 def list_formats() -> None:
     """Print the formats that can be read."""
     table = Listing("format", "file")
-    for name, each in FORMATS.items():
-        table.add_row(name, each.about)
+    for name, about in all_formats().items():
+        table.add_row(name, about)
     terminal().print(table, crop=False)
 
 
@@ -70,6 +71,7 @@ def import_file(options: ImportOptions) -> None:
     console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
     if options.nodes_out:
         console.print(Text(shown(f"{options.nodes_out}: {counted(len(nodes.nodes), 'node')}")), soft_wrap=True)
+    _print_evidence(workload, console)
     _print_assumptions(workload, console)
 
 
@@ -87,6 +89,7 @@ def show(file: Path, format_name: str, defaults: Defaults, *, as_json: bool) -> 
     console.print(_table(rows[:ROWS_MAX]), crop=False)
     if len(rows) > ROWS_MAX:
         notices().print(f"{len(rows) - ROWS_MAX} more queues and users with less memory: --json shows all")
+    _print_evidence(workload, console)
     _print_assumptions(workload, console)
 
 
@@ -132,6 +135,9 @@ def _plain(workload: Workload) -> dict[str, object]:
         "lasts_ms": lasts_ms(workload),
         "total": figures_of_all(workload),
         "users": figures_by_user(workload),
+        "evidence": [
+            {"basis": each.basis.value, "share": each.share, "about": each.about} for each in workload.evidence
+        ],
         "assumptions": workload.assumptions,
     }
 
@@ -176,6 +182,19 @@ def _time(ms: int) -> str:
         if ms >= unit:
             return f"{ms / unit:.3g}{name}"
     return f"{ms}ms"
+
+
+def _print_evidence(workload: Workload, console: Console) -> None:
+    """Print which share of the memory-hours is recorded, determined by what is recorded, and assumed."""
+    if not workload.evidence:
+        return
+    console.print()
+    console.print("The memory-hours rest on:")
+    for basis in Basis:
+        parts = [each for each in workload.evidence if each.basis is basis]
+        console.print(f"  {share_of(parts, basis):6.1%}  {basis.value}", highlight=False)
+        for each in parts:
+            print_indented(console, Text(shown(f"          {each.share:6.1%}  {each.about}")))
 
 
 def _print_assumptions(workload: Workload, console: Console) -> None:

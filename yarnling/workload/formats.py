@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wire.files.yaml_file import choose_from, parse_yaml
 from yarn.errors import YarnException
+from yarnling.workload import rm_log
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, json_documents, read_text, refusal
 from yarnling.workload.dynoyarn import read_dynoyarn
+from yarnling.workload.evidence import Basis, Evidence
+from yarnling.workload.line_files import Line, head_of, lines_of
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
 from yarnling.workload.rest_answers import refuse_other_answers
 from yarnling.workload.rest_applications import read_applications
@@ -32,12 +36,33 @@ _DEFAULTS = Defaults()
 
 
 class Format(Struct, frozen=True):
-    """A format of workloads. `marks`: keys of which one is in the beginning of each JSON file of this format."""
+    """A format of workloads that are read whole.
+
+    `marks`: keys of which one is in the beginning of each JSON file of this format. `basis`, `rests_on`: of the sizes
+    and times of its containers, unless the reader says it for each part; None: the file itself says it.
+    """
 
     about: str
     marks: tuple[str, ...]
     read: Callable[[str, str, Defaults], Workload]
+    basis: Basis | None = None
+    rests_on: str = ""
 
+
+class LinesFormat(Struct, frozen=True):
+    """A format that is read line by line, from a file or a directory of files, plain or compressed with gzip.
+
+    `mark`: is found in the beginning of each input of this format, and of no other.
+    """
+
+    about: str
+    mark: re.Pattern[str]
+    read: Callable[[Iterable[Line], str, Defaults], Workload]
+
+
+LINES_FORMATS: Mapping[str, LinesFormat] = {
+    "rm-log": LinesFormat("the log of a ResourceManager, or its audit log", rm_log.MARKS, rm_log.read_rm_log),
+}
 
 FORMATS: Mapping[str, Format] = {
     "yarnling": Format(
@@ -45,13 +70,35 @@ FORMATS: Mapping[str, Format] = {
         (WORKLOAD_MARK,),
         lambda text, source, _: (parse_workload_lines if _is_json(text) else parse_workload_yaml)(text, source),
     ),
-    "summary": Format("rates, sizes and durations as distributions (YAML)", (), read_summary),
-    "rumen": Format("MapReduce jobs traced by Rumen", ("mapTasks", "reduceTasks"), read_rumen),
+    "summary": Format(
+        "rates, sizes and durations as distributions (YAML)", (), read_summary, Basis.ASSUMED, "all was drawn"
+    ),
+    "rumen": Format(
+        "MapReduce jobs traced by Rumen",
+        ("mapTasks", "reduceTasks"),
+        read_rumen,
+        Basis.ASSUMED,
+        "sizes (durations are recorded)",
+    ),
     "sls": Format("jobs of SLS", ("job.tasks", "job.start.ms", "job.queue.name"), read_jobs),
-    "synth": Format("classes of jobs of SLS's SYNTH", ("job_classes", "workloads", "time_distribution"), read_synth),
-    "dynoyarn": Format("applications of DynoYARN", ("resourceRequestSpecs",), read_dynoyarn),
+    "synth": Format(
+        "classes of jobs of SLS's SYNTH",
+        ("job_classes", "workloads", "time_distribution"),
+        read_synth,
+        Basis.ASSUMED,
+        "all was drawn",
+    ),
+    "dynoyarn": Format(
+        "applications of DynoYARN",
+        ("resourceRequestSpecs",),
+        read_dynoyarn,
+        Basis.RECORDED,
+        "sizes and durations of containers",
+    ),
     "apps": Format("the answer to GET /ws/v1/cluster/apps", ("apps", "app", "memorySeconds"), read_applications),
-    "swim": Format("jobs of SWIM, tab-separated", (), read_swim),
+    "swim": Format(
+        "jobs of SWIM, tab-separated", (), read_swim, Basis.ASSUMED, "sizes and durations (bytes are recorded)"
+    ),
 }
 
 
@@ -60,11 +107,29 @@ def read_workload(path: Path, format_name: str = "", defaults: Defaults = _DEFAU
 
     Raises ConfigurationException with every fault of the file, and YarnException for an unknown format.
     """
-    if format_name and format_name not in FORMATS:
-        raise YarnException(f"{format_name} is not a valid format ({choose_from(FORMATS, format_name)})")
+    names = all_formats()
+    if format_name and format_name not in names:
+        raise YarnException(f"{format_name} is not a valid format ({choose_from(names, format_name)})")
+    name = format_name if format_name in names else _lines_format(path)
+    if name in LINES_FORMATS:
+        return LINES_FORMATS[name].read(lines_of(path), str(path), defaults)
     text = _content(path)
-    name = format_name or recognise(text, str(path))
-    return FORMATS[name].read(text, str(path), defaults)
+    chosen = FORMATS[name or recognise(text, str(path))]
+    workload = chosen.read(text, str(path), defaults)
+    if chosen.basis is None or workload.evidence:
+        return workload
+    return replace(workload, evidence=(Evidence(chosen.basis, 1.0, chosen.rests_on),))
+
+
+def all_formats() -> dict[str, str]:
+    """{name: about}, of all formats."""
+    return {name: each.about for formats in (FORMATS, LINES_FORMATS) for name, each in formats.items()}
+
+
+def _lines_format(path: Path) -> str:
+    """The name of the format that is read by lines of a file or directory; "" if it has none of them."""
+    head = head_of(path, HEAD_CHARACTERS) if path.is_dir() or path.is_file() else ""
+    return next((name for name, each in LINES_FORMATS.items() if each.mark.search(head)), "")
 
 
 def recognise(text: str, source: str) -> str:
@@ -83,7 +148,7 @@ def recognise(text: str, source: str) -> str:
             return "yarnling"
         if "queues" in keys:
             return "summary"
-    raise refusal(source, "has none of the known formats of workloads", f"name its format: {', '.join(FORMATS)}")
+    raise refusal(source, "has none of the known formats of workloads", f"name its format: {', '.join(all_formats())}")
 
 
 def read_nodes(path: Path) -> tuple[WorkloadNode, ...]:
@@ -95,8 +160,11 @@ def read_node_list(path: Path) -> WorkloadNodes:
     """Read a list of nodes: yarnling's own, SLS's, an answer to GET /ws/v1/cluster/nodes, or those that an SLS or SYNTH
     trace implies. Raises ConfigurationException with every fault.
     """
-    text, source = _content(path), str(path)
-    found = _parse_nodes(text, source)
+    source = str(path)
+    if _lines_format(path) == "rm-log":
+        found = rm_log.read_rm_log_nodes(lines_of(path), source)
+    else:
+        found = _parse_nodes(_content(path), source)
     hosts: set[str] = set()
     faults = Faults(source)
     for node in found.nodes:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import Resource
+from yarnling.workload.evidence import Evidence
 
 AM_RESOURCE = Resource(1536, 1)
 """The size of an application's AM if the trace does not say it (the default of MapReduce's AM)."""
@@ -98,11 +99,12 @@ class Workload(Struct, frozen=True):
     """A workload.
 
     `applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
-    filled in, one sentence each.
+    filled in, one sentence each. `evidence`: what its memory-hours rest on; empty: not known.
     """
 
     applications: tuple[WorkloadApplication, ...]
     assumptions: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
     def with_assumptions(self, more: tuple[str, ...]) -> Workload:
         """A copy of this workload with more assumptions."""

@@ -24,6 +24,7 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.container_sharing import STARTED_PER_S_MAX, Limits, Shape, Usage, shape_of
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, LenientSection, refusal
+from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.rest_answers import not_finite_keys, with_quoted_constants
@@ -39,6 +40,8 @@ REDUCES_SHARE = 0.2
 """The part of the tasks of a MapReduce job that are taken to be reduces."""
 DIFFERENCE_MAX = 0.02
 """A larger difference between what was recorded and what will be simulated is a warning."""
+AMS_ABOUT = "AMs, as long as their applications ran, in a size that explains the totals"
+CONTAINERS_ABOUT = "the number, sizes and run times of containers (their memory-hours are recorded)"
 NOT_STARTED = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
 HOUR_MS = 3_600_000
@@ -182,6 +185,7 @@ class _Reader:
         self._seen: Counter[str] = Counter()
         self._not_finite: dict[str, list[str]] = {}
         self._recorded_mb_ms = self._simulated_mb_ms = 0
+        self._account = EvidenceAccount()
 
     def add(self, entry: _Application) -> None:
         """Note an application. One that has used nothing is left out, and one that contradicts itself."""
@@ -214,20 +218,24 @@ class _Reader:
                 faults.add(_path(entry.id, "startedTime"), problem, "split the answer", value=entry.started)
         faults.refuse()
         applications = in_order([self._application(entry, entry.started - first) for entry in self._entries])
-        return Workload(applications, tuple(self._assumptions()))
+        return Workload(applications, tuple(self._assumptions()), self._account.evidence())
 
     def _application(self, entry: _Application, submit_ms: int) -> WorkloadApplication:
         kind = entry.kind.upper()
         is_batch, defaults = kind in BATCH_KINDS, self._defaults
         phases = 2 if kind == MAPREDUCE else 1
         limits = Limits(defaults.task_ms if is_batch else None, phases, defaults.step_mb, defaults.container)
-        shape = shape_of(entry.usage(), limits)
+        usage = entry.usage()
+        shape = shape_of(usage, limits)
         self._tally.add(len(shape.durations_ms))
         self._seen["AM only" if not shape.durations_ms else "batch" if is_batch else "executors"] += 1
         self._seen["mapreduce"] += bool(shape.durations_ms) and kind == MAPREDUCE
         self._seen["below step"] += shape.is_below_step
         self._recorded_mb_ms += 1000 * entry.memory_seconds
         self._simulated_mb_ms += simulated_mb_ms(shape, entry.runs_ms, defaults.step_mb)
+        am_mb_ms = shape.am.memory_mb * (shape.am_ms or entry.runs_ms)
+        self._account.add(Basis.DETERMINED, AMS_ABOUT, am_mb_ms if usage.has_am else 0)
+        self._account.add(Basis.ASSUMED, CONTAINERS_ABOUT, shape.container.memory_mb * sum(shape.durations_ms))
         label, groups = label_of(entry.label), tuple(_groups(shape, kind, label_of(entry.label)))
         return WorkloadApplication(
             entry.id,

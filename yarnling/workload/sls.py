@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, LenientSection, json_documents
+from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import (
     AMOUNT_MAX,
     CONTAINERS_MAX,
@@ -33,6 +34,8 @@ AM_RESOURCE = Resource(1024, 1)
 NODE_RESOURCE = Resource(10240, 10)
 """SLS's defaults, yarn.sls.am.container.* and yarn.sls.nm.*."""
 EXECUTION_MODELLED = "GUARANTEED"
+SIZED_ABOUT = "sizes and durations of containers, without AMs"
+UNSIZED_ABOUT = "sizes of containers that do not say it (durations are recorded)"
 
 _Time = Annotated[int, Field(ge=0, le=1 << 50)]
 
@@ -130,8 +133,9 @@ class _Reader:
         self.faults = Faults(source)
         self._defaults = defaults
         self._tally = WorkloadCount(source)
+        self._account = EvidenceAccount()
         self._applications: list[WorkloadApplication] = []
-        self._sized = self._opportunistic = self._ignored = self._without_user = 0
+        self._unsized = self._opportunistic = self._ignored = self._without_user = 0
 
     def add(self, job: _Job, prefix: str, line: int) -> None:
         """Add the applications of a job."""
@@ -163,10 +167,11 @@ class _Reader:
         """All applications, from the first submission on. Raises ConfigurationException with all faults."""
         applications = rebased(self._applications, self.faults)
         self.faults.refuse()
-        return Workload(applications, tuple(self._assumptions()))
+        return Workload(applications, tuple(self._assumptions()), self._account.evidence())
 
     def _groups(self, job: _Job, prefix: str, line: int) -> Iterator[TaskGroup]:
-        tasks = [self._task(task, f"{prefix}.job.tasks[{i}]", line) for i, task in enumerate(job.tasks, 1)]
+        copies = max(job.count, 1)
+        tasks = [self._task(task, copies, f"{prefix}.job.tasks[{i}]", line) for i, task in enumerate(job.tasks, 1)]
         if job.kind != "mapreduce":
             return iter(grouped(tasks))
         maps = [task.with_priority(MAP_PRIORITY) for task in tasks if task.name == "map"]
@@ -174,20 +179,23 @@ class _Reader:
         self._ignored += len(tasks) - len(maps) - len(reduces)
         return iter(staged(maps, reduces))
 
-    def _task(self, task: _Task, prefix: str, line: int) -> TraceTask:
+    def _task(self, task: _Task, copies: int, prefix: str, line: int) -> TraceTask:
         duration_ms = task.duration_ms
         if not 0 < duration_ms <= TIME_MS_MAX:
             remedy = "write container.duration.ms, or container.start.ms and a later container.end.ms"
             self.faults.add(prefix, "has no duration from 1 ms to a year", remedy, value=duration_ms, line=line)
         resource = _amounts(task, "container.", self._defaults.container, self.faults, prefix, line)
-        self._sized += f"container.{MEMORY_MB}" not in (task.model_extra or {})
+        has_size = f"container.{MEMORY_MB}" in (task.model_extra or {})
+        self._unsized += not has_size
+        basis, about = (Basis.RECORDED, SIZED_ABOUT) if has_size else (Basis.ASSUMED, UNSIZED_ABOUT)
+        self._account.add(basis, about, resource.memory_mb * duration_ms * max(task.count, 1) * copies)
         self._opportunistic += task.execution != EXECUTION_MODELLED
         host = (task.host.rpartition("/")[2],) if task.host else ()
         return TraceTask(duration_ms, resource, task.priority, host, max(task.delay, 0), task.type, max(task.count, 1))
 
     def _assumptions(self) -> Iterator[str]:
-        if self._sized:
-            yield f"{self._sized} entries of tasks do not say their memory: {self._defaults.container} is assumed."
+        if self._unsized:
+            yield f"{self._unsized} entries of tasks do not say their memory: {self._defaults.container} is assumed."
         if self._without_user:
             yield f"{self._without_user} jobs name no user: {self._defaults.user} is assumed."
         if self._ignored:

@@ -19,6 +19,7 @@ from wire.files.full_disk import full_disk_named
 from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.documents import Faults, json_documents
+from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.limits import (
     GROUPS_MAX,
     NODES_MAX,
@@ -133,14 +134,31 @@ class _Application(Section):
         )
 
 
-class _Header(_Conduct):
+class _Evidence(Section):
+    basis: Basis
+    share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    about: Text
+
+    def record(self) -> Evidence:
+        return Evidence(self.basis, self.share, self.about)
+
+
+class _Origin(_Conduct):
+    """The part of a header that says where the workload comes from."""
+
+    assumptions: tuple[Text, ...] = ()
+    evidence: Annotated[tuple[_Evidence, ...], Field(max_length=100)] = ()
+
+    def workload(self, applications: Iterable[WorkloadApplication]) -> Workload:
+        return Workload(in_order(applications), self.assumptions, tuple(each.record() for each in self.evidence))
+
+
+class _Header(_Origin):
     version: Annotated[Literal[1], Field(alias=WORKLOAD_MARK)]
-    assumptions: tuple[Text, ...] = ()
 
 
-class _Workload(_Conduct):
+class _Workload(_Origin):
     version: Annotated[Literal["1"], Field(alias=WORKLOAD_MARK)] = "1"
-    assumptions: tuple[Text, ...] = ()
     applications: list[_Application]
 
 
@@ -183,7 +201,7 @@ def parse_workload_lines(text: str, source: str) -> Workload:
             tally.add(entry.containers, line)
             applications.append(_checked(entry, conduct, faults, (f"application {number}", line)))
     faults.refuse()
-    return Workload(in_order(applications), header.assumptions if header else ())
+    return (header or _Origin()).workload(applications)
 
 
 def parse_workload_yaml(text: str, source: str) -> Workload:
@@ -194,7 +212,7 @@ def parse_workload_yaml(text: str, source: str) -> Workload:
         tally.add(entry.containers, None)
         applications.append(_checked(entry, section, faults, (f"applications[{number}]", None)))
     faults.refuse()
-    return Workload(in_order(applications), section.assumptions)
+    return section.workload(applications)
 
 
 def _checked(
@@ -212,7 +230,9 @@ def _checked(
 def write_workload(workload: Workload, path: Path) -> None:
     """Write a workload as JSON lines."""
     with full_disk_named(path), path.open("w", encoding="utf-8") as file:
-        header = {WORKLOAD_MARK: VERSION, "assumptions": list(workload.assumptions)}
+        header: dict[str, Any] = {WORKLOAD_MARK: VERSION, "assumptions": list(workload.assumptions)}
+        if workload.evidence:
+            header["evidence"] = [_part(each) for each in workload.evidence]
         file.write(f"{json.dumps(header)}\n")
         for application in workload.applications:
             file.write(f"{json.dumps(_application(application), separators=(',', ':'))}\n")
@@ -223,6 +243,10 @@ def write_nodes(nodes: Iterable[WorkloadNode], path: Path) -> None:
     lines = ",\n".join(json.dumps(_node(node)) for node in nodes)
     with full_disk_named(path):
         path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _part(evidence: Evidence) -> dict[str, Any]:
+    return {"basis": evidence.basis.value, "share": round(evidence.share, 6), "about": evidence.about}
 
 
 def _application(application: WorkloadApplication) -> dict[str, Any]:

@@ -35,6 +35,8 @@ def test_a_trace_is_imported_with_its_nodes(tmp_path: Path, jobs: Path) -> None:
     assert "2 applications submitted within 50 s, 6 containers" in text
     assert "n.json: 1 node\n" in text
     assert "<memory:1024, vCores:1> is assumed" in text
+    assert "The memory-hours rest on:" in text
+    assert "  100.0%  assumed\n          100.0%  sizes of containers that do not say it" in text
     assert [each.name for each in read_workload(out).applications] == ["j1", "j1-copy-1"]
     assert [node.host for node in read_nodes(nodes)] == ["n1"]
 

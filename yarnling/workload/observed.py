@@ -1,0 +1,125 @@
+"""Makes applications of a workload from containers that were observed: their sizes, starts and ends.
+
+Logs and recordings of several kinds have these; each reader fills `ObservedApplication` and nothing more. None of them
+says when an AM requested a container, so that is concluded here: the containers of a phase are requested at once, and a
+phase begins where the application held nothing but its AM for a moment. An AM needs that moment, because it learns of
+the last end by one call and requests more by the next; a container that is placed sooner had been requested before, and
+waited for the room. A reduce that was requested with the maps and waited longer looks the same as one that was
+requested after them. MapReduce has two phases at most.
+
+A worked example: containers run from 10 to 50 s, 12 to 70 s and 71 to 90 s. The third began when the others had ended,
+so it is a second group, with `after: 0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from yarn.resource import Resource
+from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.limits import TIME_MS_MAX
+from yarnling.workload.model import AM_RESOURCE, AM_START_MS, TaskGroup, WorkloadApplication
+
+TWO_PHASES = frozenset({"MAPREDUCE"})
+REACTION_MS = 1000
+"""The least time from the end of an application's last container to the placement of one that it requested then.
+
+It is the interval at which AMRMClient and MapReduce's AM call.
+"""
+AM_ABOUT = "AMs"
+REQUESTED_AT_ONCE = (
+    "The containers of an application are requested at once, anywhere, and again when all earlier ones have ended: it "
+    "is not recorded when its AM requested them."
+)
+
+
+class ObservedContainer(Struct, frozen=True, gc=False):
+    """A container that ran, without AMs. Times in ms, of one clock.
+
+    `placed_ms`: when it was allocated; `start_ms`: when its AM had it. `basis`, `about`: of its size and times.
+    """
+
+    placed_ms: int
+    start_ms: int
+    end_ms: int
+    resource: Resource
+    label: str = ""
+    basis: Basis = Basis.RECORDED
+    about: str = "sizes, starts and ends of containers"
+
+    @property
+    def mb_ms(self) -> int:
+        return self.resource.memory_mb * max(self.end_ms - self.start_ms, 0)
+
+
+class ObservedApplication(Struct, kw_only=True):
+    """An application that ran. `am`: its AM's container, of the first attempt; None if it has none or is not known.
+    `am_start_ms`: what the AM took to start, from its container's allocation to its registration; None: not known.
+    """
+
+    name: str
+    submit_ms: int
+    user: str
+    queue: str
+    kind: str = "YARN"
+    priority: int = 0
+    label: str = ""
+    am: ObservedContainer | None = None
+    am_start_ms: int | None = None
+    containers: Sequence[ObservedContainer] = ()
+
+    def record(self, base_ms: int, account: EvidenceAccount) -> WorkloadApplication:
+        """The application with times since `base_ms`. Adds its memory to the account."""
+        am, start_ms = self.am, AM_START_MS if self.am_start_ms is None else self.am_start_ms
+        am_ms = 0 if am is None else max(am.end_ms - am.placed_ms, 0)
+        if am is not None:
+            about = AM_ABOUT if am.basis is Basis.RECORDED else am.about
+            account.add(am.basis, about, am.resource.memory_mb * am_ms)
+        for container in self.containers:
+            account.add(container.basis, container.about, container.mb_ms)
+        groups = tuple(self._groups())
+        return WorkloadApplication(
+            self.name,
+            max(self.submit_ms - base_ms, 0),
+            self.user,
+            self.queue,
+            groups,
+            am.resource if am else AM_RESOURCE,
+            self.kind,
+            max(self.priority, 0),
+            self.label,
+            am_lasts_ms=0 if groups else _bounded(am_ms - start_ms),
+            am_start_ms=_bounded(start_ms),
+        )
+
+    def _groups(self) -> Iterator[TaskGroup]:
+        """The groups, those of each phase by size and label in the order of their first container."""
+        count = 0
+        for phase in phases(self):
+            durations: dict[tuple[Resource, str], list[int]] = {}
+            for each in phase:
+                lasted_ms = max(_bounded(each.end_ms - each.start_ms), 1)
+                durations.setdefault((each.resource, each.label), []).append(lasted_ms)
+            after = count - 1 if count else None
+            for (resource, label), lasted in durations.items():
+                yield TaskGroup(resource, tuple(lasted), after=after, label=label)
+            count += len(durations)
+
+
+def phases(application: ObservedApplication) -> list[list[ObservedContainer]]:
+    """The containers in the order of their placement, cut where all earlier ones had ended for REACTION_MS."""
+    most = 2 if application.kind.upper() in TWO_PHASES else len(application.containers)
+    found: list[list[ObservedContainer]] = []
+    ended_ms = 0
+    for each in sorted(application.containers, key=lambda container: container.placed_ms):
+        if not found or (each.placed_ms >= ended_ms + REACTION_MS and len(found) < most):
+            found.append([])
+        found[-1].append(each)
+        ended_ms = max(ended_ms, each.end_ms)
+    return found
+
+
+def _bounded(duration_ms: int) -> int:
+    return min(max(duration_ms, 0), TIME_MS_MAX)
