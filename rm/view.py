@@ -216,7 +216,7 @@ class RMView:
 
     def allocation_bounds(self) -> tuple[Resource, Resource]:
         """The smallest and the largest container."""
-        return self._scheduler.minimum_allocation, self._scheduler.maximum_allocation()
+        return self._scheduler.minimum_allocation, self._scheduler.maximum_allocation(self._scheduler.context.now_ms)
 
     def counted_types(self) -> tuple[str, ...]:
         """The resource types that the scheduler compares."""

@@ -73,7 +73,7 @@ class ApplicationMasterService:
         if app.submission.keep_containers_across_attempts:
             session.token_nodes.clear()
         return RegisterApplicationMasterResponse(
-            maximum_capability=context.scheduler.maximum_allocation(app.queue),
+            maximum_capability=context.scheduler.maximum_allocation(context.now_ms, app.queue),
             queue=app.queue,
             containers_from_previous_attempts=kept,
             nm_tokens=_new_tokens(session, kept),

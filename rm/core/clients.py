@@ -41,7 +41,7 @@ class ClientRMService:
         self._last_id += 1
         return GetNewApplicationResponse(
             ApplicationId(self._context.cluster_timestamp, self._last_id),
-            self._context.scheduler.maximum_allocation(),
+            self._context.scheduler.maximum_allocation(self._context.now_ms),
         )
 
     def kill(self, event: KillApplication) -> KillApplicationResponse:

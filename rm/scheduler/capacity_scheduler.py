@@ -354,9 +354,9 @@ class CapacityScheduler:
         """The sum of all nodes."""
         return self._context.cluster_resource
 
-    def maximum_allocation(self, queue: str | None = None) -> Resource:
-        """The largest container allowed at present, in a queue (a leaf's name or path) or anywhere."""
-        return self._sizes.maximum(queue)
+    def maximum_allocation(self, now_ms: int, queue: str | None = None) -> Resource:
+        """The largest container allowed at `now_ms`, in a queue (a leaf's name or path) or anywhere."""
+        return self._sizes.maximum(now_ms, queue)
 
     def master_requests(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
         """The requests for an AM in the queue, with normalised sizes (RMAppManager). Raises like check_asks."""

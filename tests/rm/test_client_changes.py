@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rm.core.events import MoveApplication, SignalContainer, UpdateApplicationPriority, UpdateApplicationTimeouts
+from rm.core.events import (
+    GetNewApplication,
+    MoveApplication,
+    SignalContainer,
+    UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
+)
 from rm.core.reports.applications import application_report
 from tests.rm.builders import RM
 from yarn.errors import ApplicationNotFoundException, YarnException
@@ -28,6 +34,15 @@ def rm() -> RM:
     rm = RM(CONF)
     rm.node("n1")
     return rm
+
+
+def test_a_new_application_is_told_the_largest_container_also_if_no_heartbeat_came_for_long() -> None:
+    """ClusterNodeTracker.getMaxAllowedAllocation compares its configured wait with the clock."""
+    rm = RM()
+    rm.node("n1", memory_mb=2048)
+    rm.now_ms += 60_000
+    answer = rm.send(GetNewApplication(rm.call()))
+    assert answer.maximum_capability.memory_mb == 2048
 
 
 @pytest.mark.case("C6")

@@ -144,7 +144,7 @@ def test_an_am_that_waits_while_all_nodes_leave_starts_when_one_stays() -> None:
     am = rm.run_am(app)
     exclude_gracefully(rm, "n1", timeout_s=-1)
     rm.beat("n1", [done(am.id, 1)])
-    assert rm.core.scheduler.maximum_allocation() == Resource(0, 0)
+    assert rm.core.scheduler.maximum_allocation(rm.now_ms) == Resource(0, 0)
     refresh(rm)
     rm.beat("n1")
     assert rm.attempt_id(app).attempt == 2

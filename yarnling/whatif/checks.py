@@ -198,7 +198,7 @@ def _placed(core: ResourceManagerCore, application: WorkloadApplication) -> str:
 
 def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:
     scheduler = ResourceManagerCore(conf, cluster_timestamp=1).scheduler
-    maximum, complete = scheduler.maximum_allocation(), scheduler.resource_types.complete
+    maximum, complete = scheduler.maximum_allocation(scheduler.context.now_ms), scheduler.resource_types.complete
     cut = [group for group in _groups(workload) if not complete(group.resource).fits_in(maximum)]
     if cut:
         count = sum(len(group.durations_ms) for group in cut)

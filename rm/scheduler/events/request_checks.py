@@ -58,9 +58,9 @@ class ContainerSizes:
         self._tracker = tracker
         self._tree = tree
 
-    def maximum(self, queue: str | None = None) -> Resource:
-        """The largest container allowed at present, in a queue (a leaf's name or path) or anywhere."""
-        largest = self._tracker.maximum_allocation(self._context.now_ms, self._context.settings.settle_ms)
+    def maximum(self, now_ms: int, queue: str | None = None) -> Resource:
+        """The largest container allowed at `now_ms`, in a queue (a leaf's name or path) or anywhere."""
+        largest = self._tracker.maximum_allocation(now_ms, self._context.settings.settle_ms)
         found = self._tree.get(queue) if queue is not None else None
         if isinstance(found, LeafQueue):
             return componentwise_min(found.configuration.maximum_allocation, largest)
@@ -72,7 +72,7 @@ class ContainerSizes:
         Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
         settings, labels, found = self._context.settings, self._context.labels, self._tree.get(queue)
-        allowed = self.maximum(queue)
+        allowed = self.maximum(self._context.now_ms, queue)
         checked: list[ResourceRequest] = []
         for given in map(with_trimmed_label, requests):
             check_labels_enabled(given, labels)
@@ -85,7 +85,7 @@ class ContainerSizes:
 
     def master_requests(self, queue: str, requests: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
         """The requests for an AM in the queue, with normalised sizes (RMAppManager). Raises like check_asks."""
-        complete, allowed = self._context.settings.resource_types.complete, self.maximum(queue)
+        complete, allowed = self._context.settings.resource_types.complete, self.maximum(self._context.now_ms, queue)
         return tuple(
             replace(request, capability=self._normalize(complete(request.capability), allowed))
             for request in self.check_asks(queue, requests)
@@ -98,7 +98,8 @@ class ContainerSizes:
         keeps its size and waits for one. In Hadoop it shrinks, to nothing while all nodes are being decommissioned, and
         keeps the smaller size in later attempts (CapacityScheduler.allocate changes the application's own request).
         """
-        asked, largest = self._context.settings.resource_types.complete(request.capability), self.maximum()
+        asked = self._context.settings.resource_types.complete(request.capability)
+        largest = self.maximum(self._context.now_ms)
         if not asked.fits_in(largest):
             largest = self._tracker.configured_maximum
         size = self._normalize(asked, largest)
@@ -106,7 +107,7 @@ class ContainerSizes:
 
     def updated(self, queue: str, size: Resource) -> Resource | None:
         """The normalised new size of a container of the queue; None if it is out of range."""
-        allowed = self.maximum(queue)
+        allowed = self.maximum(self._context.now_ms, queue)
         size = self._context.settings.resource_types.complete(size)
         if not (0 <= size.memory_mb <= allowed.memory_mb and 0 <= size.vcores <= allowed.vcores):
             return None

@@ -95,7 +95,7 @@ def scheduler_overview(context: RMContext) -> Document:
                 "schedulerType": "Capacity Scheduler",
                 "schedulingResourceType": ",".join(types),
                 "minimumAllocation": resource_element(scheduler.minimum_allocation),
-                "maximumAllocation": resource_element(scheduler.maximum_allocation()),
+                "maximumAllocation": resource_element(scheduler.maximum_allocation(scheduler.context.now_ms)),
                 "applicationPriority": context.settings.application_priority_max,
                 "schedulerBusy": -1,
                 "rmDispatcherEventQueueSize": 0,

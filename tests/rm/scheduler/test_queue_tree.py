@@ -225,7 +225,7 @@ def test_a_refresh_updates_settings_of_the_scheduler(start_cluster: StartCluster
     )
     assert cluster.scheduler.context.settings.node_locality_delay == 7
     assert cluster.scheduler.minimum_allocation.memory_mb == 1024
-    assert cluster.scheduler.maximum_allocation().memory_mb == 9 * GB
+    assert cluster.scheduler.maximum_allocation(cluster.scheduler.context.now_ms).memory_mb == 9 * GB
 
 
 def test_allowing_children_without_capacity_needs_a_restart(start_cluster: StartCluster) -> None:

@@ -140,15 +140,15 @@ def test_labels_are_refused(cluster: Cluster, name: str) -> None:
 def test_the_largest_node_limits_the_size_of_a_request(start_cluster: StartCluster) -> None:
     """testContainerRejectionWhenAskBeyondDynamicMax; without a node the configured maximum applies."""
     cluster = start_cluster()
-    assert cluster.scheduler.maximum_allocation() == Resource(8192, 4)
+    assert cluster.scheduler.maximum_allocation(cluster.scheduler.context.now_ms) == Resource(8192, 4)
     cluster.node("n1", 4 * GB, 2)
     cluster.node("n2", 2 * GB, 3)
-    assert cluster.scheduler.maximum_allocation() == Resource(4096, 3)
+    assert cluster.scheduler.maximum_allocation(cluster.scheduler.context.now_ms) == Resource(4096, 3)
     cluster.run("app1", "n1")
     with pytest.raises(InvalidResourceRequestException):
         cluster.request("app1", 1, 5 * GB)
     cluster.lose("n1")
-    assert cluster.scheduler.maximum_allocation() == Resource(2048, 3)
+    assert cluster.scheduler.maximum_allocation(cluster.scheduler.context.now_ms) == Resource(2048, 3)
 
 
 def test_blanks_around_a_label_are_ignored(start_cluster: StartCluster) -> None:
