@@ -37,6 +37,7 @@ from rm.core.events import (
     ReplaceLabelsOnNodes,
     SubmitApplication,
 )
+from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import YarnException
@@ -373,21 +374,10 @@ class RandomRun:
 
     def final_state(self) -> dict[str, object]:
         """The state that the heartbeats leave behind in the cores."""
-        state: dict[str, object] = {}
         rm = self.cluster.rm
         if not rm.is_up or rm.is_paused:
-            return state
-        core = rm.core
-        for node_id, node in core.context.nodes.items():
-            state[f"rm {node_id}"] = (node.state, node.last_response, node.launched, node.completed, node.has_orders)
-        state["nodes"] = dict(core.context.node_liveness._pings)
-        state["AMs"] = dict(core.context.am_liveness._pings)
-        for attempt_id, session in core.context.sessions.items():
-            state[f"rm {attempt_id}"] = session.response
-            attempt = core.scheduler.attempt_of(attempt_id.application_id)
-            if attempt is not None:
-                counts = (attempt.opportunities, attempt.missed_non_partitioned, attempt.re_reservations)
-                state[f"counts of {attempt_id}"] = tuple(map(dict, counts))
+            return {}
+        state = rm_state(rm.core)
         for machine in self.cluster.machines:
             if machine.nm.is_up and not machine.nm.is_paused:
                 status = machine.nm.core.status
@@ -408,6 +398,22 @@ class RandomRun:
             f"{key}: {mine.get(key)} != {others.get(key)}" for key in mine | others if mine.get(key) != others.get(key)
         ]
         return found
+
+
+def rm_state(core: ResourceManagerCore) -> dict[str, object]:
+    """The state that heartbeats leave behind in the ResourceManager."""
+    state: dict[str, object] = {}
+    for node_id, node in core.context.nodes.items():
+        state[f"rm {node_id}"] = (node.state, node.last_response, node.launched, node.completed, node.has_orders)
+    state["nodes"] = dict(core.context.node_liveness._pings)
+    state["AMs"] = dict(core.context.am_liveness._pings)
+    for attempt_id, session in core.context.sessions.items():
+        state[f"rm {attempt_id}"] = session.response
+        attempt = core.scheduler.attempt_of(attempt_id.application_id)
+        if attempt is not None:
+            counts = (attempt.opportunities, attempt.missed_non_partitioned, attempt.re_reservations)
+            state[f"counts of {attempt_id}"] = tuple(map(dict, counts))
+    return state
 
 
 def _ignore(outcome: object) -> None:

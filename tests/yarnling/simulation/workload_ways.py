@@ -1,0 +1,206 @@
+"""Runs one workload in two ways, and compares all that the ResourceManager's core and the AMs' cores get and decide.
+
+The ways differ in what they leave out or shorten, and must not differ in anything else: the same inputs with news, in
+the same order and in the same virtual millisecond, the same state changes, replies and preemption, the same state in
+the end, and the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from am.core.events import HeartbeatDone
+from rm.core.events import Allocate, NodeHeartbeat, QuietHeartbeat
+from tests.yarnling.simulation.random_clusters import rm_state
+from tests.yarnling.simulation.random_workloads import UNTIL_MS, RandomWorkload
+from yarn.ids import NodeId
+from yarn.machine import Refuse, Reply, Tick
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
+from yarn.resource import NONE
+from yarnling.run.trace import Trace
+from yarnling.simulation.engine import START_MS
+from yarnling.simulation.workload_cluster import WorkloadCluster
+from yarnling.whatif import run as whatif
+from yarnling.whatif.result import WhatIfResult
+
+CONTEXT_STEPS = 3
+"""Steps that are shown before the first difference."""
+SHOWN_CHARS_MAX = 600
+COSTS = ("events", "wall_s")
+"""The fields of a result that say what the run cost."""
+EXPLANATIONS = ("longest_waits", "wait_reasons")
+"""The fields of a result with sentences of `explain`: their ages are those at the last event of the scheduler."""
+
+
+class Way(Enum):
+    """How the messages of a workload run are simulated; the value is what the cluster is told."""
+
+    EVERY_HEARTBEAT = (("all_heartbeats", True),)
+    QUIET_LEFT_OUT = (("all_heartbeats", False),)
+
+
+class CoreStep(NamedTuple):
+    """A step of a core with news. `event` and `effects` are without the numbers of calls, which count left-out ones."""
+
+    at_ms: int
+    host: str
+    event: str
+    effects: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = (f"{self.at_ms} ms {self.host}: {self.event}", *self.effects)
+        return "\n      ".join(
+            line if len(line) <= SHOWN_CHARS_MAX else f"{line[:SHOWN_CHARS_MAX]}..." for line in lines
+        )
+
+
+class Steps(Trace):
+    """Notes the steps with news, in order.
+
+    A heartbeat of a node has news if there is anything in it that was not in the last one, or if it has effects; one of
+    an AM if there is anything but the progress in it, or anything but the headroom in its reply.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(hashed=False)
+        self.found: list[CoreStep] = []
+        self._reports: dict[NodeId, NodeHeartbeatRequest] = {}
+
+    def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
+        if host == "rm":
+            self._add(now_ms, host, self._input_of_rm(event), effects)
+        elif host.startswith("am ") and not isinstance(event, HeartbeatDone):
+            self._add(now_ms, host, repr(event), effects)
+
+    def _add(self, now_ms: int, host: str, event: str, effects: Sequence[object]) -> None:
+        shown = tuple(text for text in map(_effect, effects) if text)
+        if shown or not event.endswith(QUIET):
+            self.found.append(CoreStep(now_ms - START_MS, host, event, shown))
+
+    def _input_of_rm(self, event: object) -> str:
+        match event:
+            case Tick():
+                return f"Tick{QUIET}"
+            case QuietHeartbeat(node_id):
+                return f"NodeHeartbeat {node_id}{QUIET}"
+            case NodeHeartbeat(_, request):
+                last = self._reports.get(request.node_id)
+                self._reports[request.node_id] = request
+                if last is not None and _repeats(request, last):
+                    return f"NodeHeartbeat {request.node_id}{QUIET}"
+                return f"NodeHeartbeat {_with_values(request)}"
+            case Allocate(_, attempt_id, request):
+                if replace(request, response_id=0, progress=0.0) == AllocateRequest(0):
+                    return f"Allocate {attempt_id}{QUIET}"
+                return f"Allocate {attempt_id} {_with_values(request)}"
+            case Struct():
+                return repr(replace(event, call=0) if hasattr(event, "call") else event)
+            case _:
+                return repr(event)
+
+
+QUIET = " (no news)"
+
+
+def _repeats(request: NodeHeartbeatRequest, last: NodeHeartbeatRequest) -> bool:
+    """True if the report is the last one, without containers that the node was told to forget."""
+    return set(request.containers) <= set(last.containers) and request == replace(
+        last, response_id=request.response_id, containers=request.containers
+    )
+
+
+def _with_values(record: Struct) -> str:
+    """The fields of a record that differ from their defaults."""
+    values = ((field.name, getattr(record, field.name), field.default) for field in fields(record))
+    return " ".join(f"{name}={value}" for name, value, default in values if value != default)
+
+
+def _effect(effect: object) -> str:
+    """The effect as text; "" for a reply without news."""
+    match effect:
+        case Reply(_, NodeHeartbeatResponse() as value):
+            return "" if value.is_quiet else f"Reply {_with_values(value)}"
+        case Reply(_, AllocateResponse() as value):
+            empty = AllocateResponse(0, NONE, 0)
+            is_quiet = replace(value, response_id=0, headroom=NONE, cluster_nodes=0, application_priority=0) == empty
+            return "" if is_quiet else f"Reply {_with_values(value)}"
+        case Reply(_, value) | Refuse(_, value):
+            return f"{type(effect).__name__} {value!r}"
+        case _:
+            return repr(effect)
+
+
+class WorkloadRun(NamedTuple):
+    """All that one way of running a workload shows. `final_state`: of the ResourceManager's core, at the end."""
+
+    steps: tuple[CoreStep, ...]
+    final_state: dict[str, object]
+    result: WhatIfResult
+
+
+def run_in(way: Way, of: RandomWorkload) -> WorkloadRun:
+    """Run the workload in this way."""
+    steps, clusters = Steps(), list[WorkloadCluster]()
+
+    def cluster(engine: object, conf: object, nodes: object, **_: object) -> WorkloadCluster:
+        clusters.append(WorkloadCluster(engine, conf, nodes, trace=steps, **dict(way.value)))  # type: ignore[arg-type]
+        return clusters[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whatif, "WorkloadCluster", cluster)
+        conf = whatif.what_if_configuration(None, of.settings).conf
+        result = whatif.run_what_if(conf, of.workload, of.nodes, whatif.RunOptions(of.seed, UNTIL_MS))
+    (made,) = clusters
+    found = tuple(steps.found)
+    if made.quiet_heartbeats is not None:
+        made.quiet_heartbeats.resume_all()
+    return WorkloadRun(found, rm_state(made.rm.core), result)
+
+
+def first_difference(one: WorkloadRun, two: WorkloadRun, *, ignored: Collection[str] = ()) -> str:
+    """The first difference between two runs, with what came before it; "" if there is none.
+
+    `ignored`: the fields of the results that may differ.
+    """
+    ignored = (*COSTS, *ignored)
+    return next(filter(None, (_of_steps(one, two), *_of_results(one, two, ignored), *_of_states(one, two))), "")
+
+
+def _of_steps(one: WorkloadRun, two: WorkloadRun) -> str:
+    if one.steps == two.steps:
+        return ""
+    pairs = zip(one.steps, two.steps, strict=False)
+    shorter = min(len(one.steps), len(two.steps))
+    index = next((index for index, (mine, others) in enumerate(pairs) if mine != others), shorter)
+    before = "\n".join(f"    {step}" for step in one.steps[max(0, index - CONTEXT_STEPS) : index])
+    mine, others = (str(run.steps[index]) if index < len(run.steps) else "no more steps" for run in (one, two))
+    return (
+        f"step {index} of {len(one.steps)} and {len(two.steps)} differs; before it\n{before}\none {mine}\ntwo {others}"
+    )
+
+
+def _of_results(one: WorkloadRun, two: WorkloadRun, ignored: Collection[str]) -> Iterator[str]:
+    for field in fields(WhatIfResult):
+        mine, others = getattr(one.result, field.name), getattr(two.result, field.name)
+        if mine != others and field.name not in ignored:
+            yield f"{field.name} of the results differ: {_first_of(mine, others)}"
+
+
+def _first_of(mine: object, others: object) -> str:
+    if not isinstance(mine, tuple) or not isinstance(others, tuple) or len(mine) != len(others):
+        return f"{mine} and {others}"
+    return next(f"{a} and {b}" for a, b in zip(mine, others, strict=True) if a != b)
+
+
+def _of_states(one: WorkloadRun, two: WorkloadRun) -> Iterator[str]:
+    mine, others = one.final_state, two.final_state
+    for key in mine | others:
+        if mine.get(key) != others.get(key):
+            yield f"{key} in the end: {mine.get(key)} and {others.get(key)}"
