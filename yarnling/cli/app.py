@@ -20,6 +20,7 @@ from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_ver
 from yarnling.cli.hadoop import verbs as hadoop_verbs
 from yarnling.cli.options import with_options
 from yarnling.cli.options.cluster import ChaosOptions, LogsOptions, UpOptions
+from yarnling.cli.options.record import RecordOptions
 from yarnling.cli.shared.arguments import (
     DEFAULT_NAME,
     EXIT_CRASHED,
@@ -46,7 +47,7 @@ PANELS = {
     "A cluster": ("up", "status", "down", "env", "config", "version"),
     "Applications": ("run", "submit", "logs"),
     "What happens in a cluster": ("explain", "top", "watch", "timeline", "plot", "traffic"),
-    "What would happen": ("simulate", "workload", "chaos"),
+    "What would happen": ("simulate", "record", "workload", "chaos"),
     "Learning": ("lesson", "quiz"),
     cluster_parts.PANEL: tuple(cluster_parts.VERBS),
     hadoop_verbs.PANEL: hadoop_verbs.VERBS,
@@ -151,6 +152,15 @@ def up(options: UpOptions) -> None:
     if options.hadoop_classpath is not None and not options.hadoop:
         raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
     check_output_directory(options.directory)
+    verb.run(options)
+
+
+@app.command(epilog="Example: yarnling record http://rm:8088 -o recording --for 24h")
+@with_options
+def record(options: RecordOptions) -> None:
+    """Record what a ResourceManager of Hadoop reports over time: applications, containers, nodes, queues."""
+    from yarnling.cli import record as verb
+
     verb.run(options)
 
 

@@ -137,13 +137,13 @@ def _expectations(path: Path | None) -> tuple[Expectation, ...]:
     return expectations
 
 
-def parse_duration(text: str) -> int:
+def parse_duration(text: str, option: str = "--until") -> int:
     """Milliseconds of a text such as 24h, 30m, 90s or 2d. Raises YarnException."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|min|h|d)", text)
     found = round(float(match[1]) * DURATION_UNITS[match[2]]) if match else 0
     if not 0 < found <= UNTIL_MAX_MS:
         problem = "must be a time of more than 0 and at most 31d"
-        raise YarnException(f"--until {text}: {problem} (write for example 24h, 30m, 90s or 2d)")
+        raise YarnException(f"{option} {text}: {problem} (write for example 24h, 30m, 90s or 2d)")
     return found
 
 

@@ -138,6 +138,21 @@ CASES = {
         NOT_RUNNING: ["distributed-shell -shell_command true"],
         FAULT_OF_OURS: ["yarnling.cli.submit.connect distributed-shell -shell_command true"],
     },
+    "record": {
+        MISSING_FILE: [
+            "http://127.0.0.1:1 -o {out} --authorization-file {missing}",
+            "http://127.0.0.1:1 -o {out} --ca-file {missing}",
+        ],
+        MALFORMED_FILE: ["http://127.0.0.1:1 -o {out} --ca-file {text}.json"],
+        WRONG_VALUE: [
+            "ftp://rm -o {out}",
+            "http://ann:secret@rm -o {out}",
+            "http://rm -o {out} --every 10ms",
+            "http://rm -o {out} --for soon",
+        ],
+        NOT_WRITABLE: ["http://127.0.0.1:1 -o {file}/x"],
+        FAULT_OF_OURS: ["yarnling.cli.record.DayFiles http://127.0.0.1:1 -o {out}"],
+    },
     "workload import": {
         MISSING_FILE: ["{missing} -o {out}.jsonl", "{workload} -o {out}.jsonl --nodes {missing}"],
         MALFORMED_FILE: [

@@ -1,0 +1,1 @@
+"""Records what a ResourceManager reports, for a day or longer."""
