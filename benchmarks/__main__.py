@@ -29,6 +29,7 @@ NAMES = (
     "hadoop_rpc",
     "simulation",
     "what_if",
+    "what_if_memory",
     "web",
     "stepping",
 )

@@ -7,7 +7,6 @@ map-reduce's does.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -57,6 +56,34 @@ class TaskWatch(Protocol):
         """Note that the ResourceManager has reported the end of a task's container."""
 
 
+class UnplacedTasks:
+    """The tasks of a group without a container: those that lost theirs, the last one first, then the others in order.
+
+    They take little memory, however many there are: all groups of a workload exist from the start.
+    """
+
+    __slots__ = ("_count", "_lost", "_next")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._next = 0
+        self._lost: list[int] = []
+
+    def __len__(self) -> int:
+        return self._count - self._next + len(self._lost)
+
+    def take(self) -> int:
+        """Remove the first task; returns its number. There must be one."""
+        if self._lost:
+            return self._lost.pop()
+        self._next += 1
+        return self._next - 1
+
+    def put_back(self, number: int) -> None:
+        """Put a task that was taken before all others."""
+        self._lost.append(number)
+
+
 class TaskProgress:
     """The tasks of one application, across the attempts of its AM. `running`: by container. `total`: of all groups.
 
@@ -68,7 +95,7 @@ class TaskProgress:
         self.groups = groups
         self._start_ms = start_ms
         self.keys = request_keys(groups)
-        self.waiting = [deque(range(len(group.durations_ms))) for group in groups]
+        self.waiting = [UnplacedTasks(len(group.durations_ms)) for group in groups]
         self.running: dict[ContainerId, PlannedTask] = {}
         self.total = self.left = sum(map(len, self.waiting))
         self.over = 0
@@ -87,19 +114,22 @@ class TaskProgress:
         """Give the container the next waiting task of the group; False if none waits."""
         if not self.waiting[group]:
             return False
-        self.running[container_id] = PlannedTask(group, self.waiting[group].popleft())
+        self.running[container_id] = PlannedTask(group, self.waiting[group].take())
         return True
 
     def end(self, container_id: ContainerId) -> None:
         """End the task of this container."""
         self.left -= 1
         self._left_of[self.running.pop(container_id).group] -= 1
+        if not self.running:
+            # An empty dict keeps the room of its former entries; this releases it.
+            self.running.clear()
         self._note_over()
 
     def lose(self, container_id: ContainerId) -> int:
         """Put the task of this container back at the head of its group; returns the group."""
         task = self.running.pop(container_id)
-        self.waiting[task.group].appendleft(task.number)
+        self.waiting[task.group].put_back(task.number)
         return task.group
 
     def lose_all(self) -> None:

@@ -6,7 +6,7 @@ queues), for each user and for each hour in which the containers were requested.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -14,17 +14,16 @@ from msgspec.structs import replace
 
 from yarn.settings.scheduler import ROOT
 from yarn.times import HOUR_MS
+from yarnling.whatif.containers import ContainerOutcome, End
 from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, samples_by_queue, whole_samples, whole_uses
 from yarnling.whatif.result import (
     NOT_SUBMITTED,
     REFUSED,
     ApplicationOutcome,
-    ContainerOutcome,
-    End,
     WaitReason,
     WhatIfResult,
 )
-from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
+from yarnling.whatif.waits import Wait, Waits, WaitTimes, summarize, wait_of
 
 LONGEST_WAITS = 10
 LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")
@@ -167,28 +166,67 @@ def figures_of(result: WhatIfResult) -> Figures:
     )
 
 
+class _Tally:
+    """Sums over containers, and their waits."""
+
+    def __init__(self) -> None:
+        self.containers = self.container_ms_lost = self.mb_ms_lost = self.done_mb_ms = 0
+        self.ends: Counter[End | None] = Counter()
+        self.localities: Counter[str] = Counter()
+        self.waits, self.am_waits = WaitTimes(), WaitTimes()
+
+    def add(self, container: ContainerOutcome, wait: Wait) -> None:
+        self.containers += 1
+        self.ends[container.end] += 1
+        self.localities[container.locality] += 1
+        self.waits.add(wait)
+        if container.is_am:
+            self.am_waits.add(wait)
+        if container.end is End.COMPLETED:
+            self.done_mb_ms += _ran_ms(container) * container.resource.memory_mb
+        elif container.end is End.PREEMPTED:
+            self.container_ms_lost += _ran_ms(container)
+            self.mb_ms_lost += _ran_ms(container) * container.resource.memory_mb
+
+    def add_all(self, other: _Tally) -> None:
+        self.containers += other.containers
+        self.container_ms_lost += other.container_ms_lost
+        self.mb_ms_lost += other.mb_ms_lost
+        self.done_mb_ms += other.done_mb_ms
+        self.ends.update(other.ends)
+        self.localities.update(other.localities)
+        self.waits.add_all(other.waits)
+        self.am_waits.add_all(other.am_waits)
+
+
 class _Outcomes:
-    """The outcomes of a result by application, so that each group looks at its own containers only."""
+    """The outcomes of a result, summed up by application and by hour in one pass over the containers.
+
+    `_tallies` lacks applications without containers.
+    """
 
     def __init__(self, result: WhatIfResult) -> None:
         self._result = result
-        self._waits = [wait_of(container, result.until_ms) for container in result.containers]
-        self._containers_of: list[list[int]] = [[] for _ in result.applications]
-        for index, container in enumerate(result.containers):
-            self._containers_of[container.application].append(index)
+        self._tallies: dict[int, _Tally] = defaultdict(_Tally)
+        self._waits_of_hour: dict[int, WaitTimes] = defaultdict(WaitTimes)
+        self._preempted_in_hour: Counter[int] = Counter()
+        for container in result.containers:
+            wait = wait_of(container, result.until_ms)
+            self._tallies[container.application].add(container, wait)
+            self._waits_of_hour[container.requested_ms // HOUR_MS].add(wait)
+            if container.end is End.PREEMPTED and container.ended_ms is not None:
+                self._preempted_in_hour[container.ended_ms // HOUR_MS] += 1
 
     def group(self, name: str, applications: Iterable[int]) -> GroupFigures:
         """The figures of some applications, given by their positions."""
-        listed, indexes, refused = [], [], 0
+        listed, refused, tally = [], 0, _Tally()
         for position in applications:
             listed.append(self._result.applications[position])
-            indexes += self._containers_of[position]
             refused += self._is_refused(position)
+            if position in self._tallies:
+                tally.add_all(self._tallies[position])
         apps = [app for app in listed if app.state != NOT_SUBMITTED]
-        containers = [self._result.containers[index] for index in indexes]
-        ends = Counter(container.end for container in containers)
         deadlines = [_misses_deadline(app, self._result.until_ms) for app in apps if app.deadline_ms is not None]
-        localities = Counter(container.locality for container in containers)
         return GroupFigures(
             name=name,
             applications=len(apps),
@@ -202,14 +240,14 @@ class _Outcomes:
             undecided=sum(_is_undecided(app, self._result.until_ms) for app in listed),
             am_limit_wait_ms=sum(app.am_limit_wait_ms for app in apps),
             user_limit_wait_ms=sum(app.user_limit_wait_ms for app in apps),
-            containers=len(containers),
-            completed=ends[End.COMPLETED],
-            failed=ends[End.FAILED],
-            done_mb_ms=sum(_ran_ms(each) * each.resource.memory_mb for each in containers if each.end is End.COMPLETED),
-            waits=summarize(self._waits[index] for index in indexes),
-            am_waits=summarize(self._waits[index] for index in indexes if self._result.containers[index].is_am),
-            lost=_lost(containers),
-            locality={name: localities[name] for name in LOCALITIES if localities[name]},
+            containers=tally.containers,
+            completed=tally.ends[End.COMPLETED],
+            failed=tally.ends[End.FAILED],
+            done_mb_ms=tally.done_mb_ms,
+            waits=summarize(tally.waits),
+            am_waits=summarize(tally.am_waits),
+            lost=LostWork(tally.ends[End.PREEMPTED], tally.container_ms_lost, tally.mb_ms_lost),
+            locality={name: tally.localities[name] for name in LOCALITIES if tally.localities[name]},
             surplus=sum(app.surplus for app in apps),
         )
 
@@ -219,7 +257,7 @@ class _Outcomes:
         The latter is how it answers a submission to a queue that does not exist, or that may have no more applications.
         """
         state = self._result.applications[position].state
-        return state == REFUSED or (state == FAILED and not self._containers_of[position])
+        return state == REFUSED or (state == FAILED and position not in self._tallies)
 
     def first_refusal(self) -> str:
         """The ResourceManager's words about the first application that it refused; "" if it refused none."""
@@ -228,14 +266,11 @@ class _Outcomes:
 
     def hours(self) -> tuple[HourFigures, ...]:
         """The figures of each hour from the first to the last with a request or a preemption."""
-        waits: dict[int, list[Wait]] = {}
-        preempted: Counter[int] = Counter()
-        for container, wait in zip(self._result.containers, self._waits, strict=True):
-            waits.setdefault(container.requested_ms // HOUR_MS, []).append(wait)
-            if container.end is End.PREEMPTED and container.ended_ms is not None:
-                preempted[container.ended_ms // HOUR_MS] += 1
+        waits, preempted = self._waits_of_hour, self._preempted_in_hour
         last = max((*waits, *preempted), default=-1)
-        return tuple(HourFigures(hour, summarize(waits.get(hour, [])), preempted[hour]) for hour in range(last + 1))
+        return tuple(
+            HourFigures(hour, summarize(waits.get(hour, WaitTimes())), preempted[hour]) for hour in range(last + 1)
+        )
 
     def longest(self) -> tuple[LongestWait, ...]:
         """The longest waits that were explained, longest first."""
@@ -243,7 +278,7 @@ class _Outcomes:
         for long in self._result.longest_waits:
             container = self._result.containers[long.container]
             app = self._result.applications[container.application]
-            wait, at_ms = self._waits[long.container], container.requested_ms
+            wait, at_ms = wait_of(container, self._result.until_ms), container.requested_ms
             found.append(
                 LongestWait(wait, at_ms, app.name, app.queue, app.user, container.is_am, explanation=long.explanation)
             )
@@ -289,12 +324,3 @@ def _ran_ms(container: ContainerOutcome) -> int:
     if container.allocated_ms is None or container.ended_ms is None:
         return 0
     return container.ended_ms - container.allocated_ms
-
-
-def _lost(containers: Iterable[ContainerOutcome]) -> LostWork:
-    preempted = [container for container in containers if container.end is End.PREEMPTED]
-    return LostWork(
-        containers=len(preempted),
-        container_ms=sum(map(_ran_ms, preempted)),
-        mb_ms=sum(_ran_ms(container) * container.resource.memory_mb for container in preempted),
-    )

@@ -13,7 +13,7 @@ from yarnling.report.curves import OTHER_QUEUES, OTHERS
 from yarnling.report.inline_svg import QUEUE_COLOURS, colour
 from yarnling.report.page import Picture
 from yarnling.whatif.series import Histogram
-from yarnling.whatif.waits import Wait, Waits
+from yarnling.whatif.waits import Waits, WaitTimes
 
 _LINES = ("-", "--", "-.", ":")
 _CURVE_POINTS = 200
@@ -40,16 +40,15 @@ def waits_over_time(waits: Sequence[Waits], span_ms: int, until_ms: int) -> Pict
     return Picture(title, picture("waits-over-time", alternative, draw), legend=legend)
 
 
-def wait_distribution(waits: Mapping[str, Sequence[Wait]], roles: Mapping[str, str]) -> Picture:
-    """Draw for each queue the cumulative distribution of its waits. `waits`: {name: its waits, in order}."""
+def wait_distribution(waits: Mapping[str, WaitTimes], roles: Mapping[str, str]) -> Picture:
+    """Draw for each queue the cumulative distribution of its waits. `waits`: {name: its waits}."""
     ordered = [name for name in waits if roles[name] != OTHERS]
 
     def draw(axes: Axes, width: int) -> None:
         for index, name in enumerate(ordered):
-            times = [max(wait.ms, SECOND_MS) for wait in waits[name] if not wait.at_least]
-            shares = [(rank + 1) / len(waits[name]) for rank in range(len(times))]
-            every = max(1, len(times) // _CURVE_POINTS)
-            xs, ys = [*times[::every], *times[-1:]], [*shares[::every], *shares[-1:]]
+            times, number = sorted(waits[name].exact), len(waits[name])
+            ranks = [*range(0, len(times), max(1, len(times) // _CURVE_POINTS)), *range(len(times))[-1:]]
+            xs, ys = [max(times[rank], SECOND_MS) for rank in ranks], [(rank + 1) / number for rank in ranks]
             axes.step(xs, ys, where="post", color=colour(roles[name]), linestyle=_LINES[index % len(_LINES)])
         axes.set_xscale("log")
         axes.set_xlabel("wait (logarithmic)")

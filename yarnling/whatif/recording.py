@@ -25,7 +25,8 @@ from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
 from yarnling.simulation.application_master import AMConduct
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
-from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End
+from yarnling.whatif.containers import ContainerOutcomes, End
+from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome
 from yarnling.workload.model import RequestStyle, WorkloadApplication, WorkloadNode
 
 AM_KEY = RequestKey(-1, -1)
@@ -36,51 +37,6 @@ _KILLED_STEP = "killed"
 _ENDED_ATTEMPT = frozenset(state.name for state in FINAL_ATTEMPT_STATES)
 
 
-@dataclass(slots=True, eq=False)
-class ContainerRecord:
-    """A request for one container. `position`: among all records of the run."""
-
-    position: int
-    application: int
-    key: RequestKey
-    requested_ms: int
-    resource: Resource
-    allocated_ms: int | None = None
-    withdrawn_ms: int | None = None
-    ended_ms: int | None = None
-    end: End | None = None
-    locality: str = ""
-    host: str = ""
-    is_preempted: bool = False
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.allocated_ms is None and self.withdrawn_ms is None
-
-    def wait_ms(self, now_ms: int) -> int:
-        """The time that it has waited, or had waited when it was allocated or withdrawn."""
-        over_ms = self.withdrawn_ms if self.allocated_ms is None else self.allocated_ms
-        return (now_ms if over_ms is None else over_ms) - self.requested_ms
-
-    def outcome(self) -> ContainerOutcome:
-        end = self.end
-        if end is None and self.allocated_ms is not None:
-            lost = End.PREEMPTED if self.is_preempted else End.FAILED
-            end = End.RUNNING if self.ended_ms is None else lost
-        return ContainerOutcome(
-            self.application,
-            self.requested_ms,
-            self.allocated_ms,
-            self.withdrawn_ms,
-            self.ended_ms,
-            end,
-            self.resource,
-            self.key == AM_KEY,
-            self.locality,
-            self.host,
-        )
-
-
 class Explained(NamedTuple):
     """The reason of a wait at a time: a cause and a sentence, as in VerdictReport."""
 
@@ -89,29 +45,56 @@ class Explained(NamedTuple):
     sentence: str
 
 
+class FinishedWait(NamedTuple):
+    """A wait that is over, of the container at this position."""
+
+    wait_ms: int
+    position: int
+
+
 @dataclass(slots=True, eq=False)
 class KeyWaits:
     """The requests of one key: those that wait, oldest first; the longest wait that is over; and why it waited.
 
-    `explained`, by time: each from while the oldest request waited.
+    `waiting`: positions of containers; None if none waits, because an empty deque takes 0.7 kB. `explained`, by time:
+    each from while the oldest request waited.
     """
 
-    waiting: deque[ContainerRecord] = field(default_factory=deque)
-    longest: ContainerRecord | None = None
+    waiting: deque[int] | None = None
+    longest: FinishedWait | None = None
     explained: list[Explained] = field(default_factory=list)
 
-    def over(self, record: ContainerRecord, now_ms: int) -> None:
-        """End the wait of this request."""
-        if self.longest is None or record.wait_ms(now_ms) > self.longest.wait_ms(now_ms):
-            self.longest = record
+    def add(self, positions: Iterable[int]) -> None:
+        """Add requests, which wait from now on."""
+        if self.waiting is None:
+            self.waiting = deque()
+        self.waiting.extend(positions)
 
-    def explanation(self, record: ContainerRecord, now_ms: int) -> str:
-        """The last reason of the wait, preceded by another one that held for long, if any; "" if unknown."""
-        wait_ms = record.wait_ms(now_ms)
-        until_ms = record.requested_ms + wait_ms
+    def take_oldest(self) -> int | None:
+        """Remove the oldest request that waits; returns its position."""
+        if self.waiting is None:
+            return None
+        position = self.waiting.popleft()
+        if not self.waiting:
+            self.waiting = None
+        return position
+
+    def take_all(self) -> Iterable[int]:
+        """Remove all requests that wait; returns their positions."""
+        positions, self.waiting = self.waiting or (), None
+        return positions
+
+    def over(self, position: int, wait_ms: int) -> None:
+        """Note that the request has waited so long, and waits no more."""
+        if self.longest is None or wait_ms > self.longest.wait_ms:
+            self.longest = FinishedWait(wait_ms, position)
+
+    def explanation(self, requested_ms: int, wait_ms: int) -> str:
+        """The last reason of a wait, preceded by another one that held for long, if any; "" if unknown."""
+        until_ms = requested_ms + wait_ms
         held_ms, sentences = dict[str, int](), dict[str, str]()
         for one in reversed(self.explained):
-            if record.requested_ms <= one.at_ms <= until_ms:
+            if requested_ms <= one.at_ms <= until_ms:
                 sentences.setdefault(one.cause, one.sentence)
                 held_ms[one.cause] = held_ms.get(one.cause, 0) + until_ms - one.at_ms
                 until_ms = one.at_ms
@@ -133,7 +116,7 @@ class Recording:
         self.began_ms = engine.now_ms
         self.applications: list[RecordedApplication] = []
         self.unended: dict[int, RecordedApplication] = {}
-        self.containers: list[ContainerRecord] = []
+        self.containers = ContainerOutcomes()
         self.racks = {node.host: node.rack for node in nodes}
         self.scheduled: Callable[[ContainerId], int | None] = lambda _: None
         self._engine = engine
@@ -143,17 +126,12 @@ class Recording:
         """The time since the start of the workload."""
         return self._engine.now_ms - self.began_ms
 
-    def requested(self, application: int, key: RequestKey, resource: Resource) -> ContainerRecord:
-        record = ContainerRecord(len(self.containers), application, key, self.now_ms, resource)
-        self.containers.append(record)
-        return record
-
 
 class RecordedApplication:
     """An application of the workload, and its records (RunningApplication, TaskWatch).
 
     `queue`: the path of its queue, which the configuration may have chosen. `waits` {key: its requests}; the AM's are
-    those of AM_KEY.
+    those of AM_KEY. `_live` {container: its position}: its end has not been reported, or the AM has not heard of it.
     """
 
     def __init__(self, recording: Recording, work: WorkloadApplication, view_of: Callable[[], RMView]) -> None:
@@ -173,7 +151,8 @@ class RecordedApplication:
         self._view_of = view_of
         self.surplus_containers = 0
         self._progress = TaskProgress(work.groups, work.task_start_ms)
-        self._live: dict[ContainerId, ContainerRecord] = {}
+        self._live: dict[ContainerId, int] = {}
+        self._preempted: set[int] = set()
         self._racks = [frozenset(map(self._rack_of, group.hosts)) for group in work.groups]
         recording.applications.append(self)
 
@@ -205,7 +184,7 @@ class RecordedApplication:
             if app.state in FINAL_APPLICATION_STATES:
                 self._over(app.state.name, app.diagnostics)
             return
-        if change.target == RMAppAttemptState.SCHEDULED.name and not self.waits[AM_KEY].waiting:
+        if change.target == RMAppAttemptState.SCHEDULED.name and self.waits[AM_KEY].waiting is None:
             self._requested_am(self.work.am_resource)
         elif change.target == RMAppAttemptState.ALLOCATED_SAVING.name:
             assert app.am_container is not None, "the AM's container was allocated"
@@ -222,13 +201,11 @@ class RecordedApplication:
 
     def _withdraw(self, keys: Iterable[RequestKey]) -> None:
         """Withdraw the waiting requests of these keys."""
-        now_ms = self._recording.now_ms
+        now_ms, containers = self._recording.now_ms, self._recording.containers
         for waits in map(self.waits.__getitem__, keys):
-            for record in waits.waiting:
-                record.withdrawn_ms = now_ms
-            if waits.waiting:
-                waits.over(waits.waiting[0], now_ms)
-                waits.waiting.clear()
+            for position in waits.take_all():
+                containers.withdraw(position, now_ms)
+                waits.over(position, now_ms - containers.requested_ms(position))
 
     # Methods of RunningApplication, called by the simulated AM.
 
@@ -248,59 +225,72 @@ class RecordedApplication:
         return self._progress.duration_ms(container_id)
 
     def container_ended(self, container_id: ContainerId, exit_code: int | None) -> None:
-        record = self._live.get(container_id)
-        if record is not None:
-            record.ended_ms = self._recording.now_ms
-            if exit_code == 0:
-                record.end = End.COMPLETED
-                del self._live[container_id]
+        position = self._live.get(container_id)
+        if position is None:
+            return
+        self._recording.containers.end(
+            position, End.COMPLETED if exit_code == 0 else self._loss(position), self._recording.now_ms
+        )
+        if exit_code == 0:
+            self._forget(container_id)
 
     def preempted(self, preemption: Preempted) -> None:
-        record = self._live.get(preemption.container_id)
-        if record is not None and preemption.step == _KILLED_STEP:
-            record.is_preempted = True
+        position = self._live.get(preemption.container_id)
+        if position is not None and preemption.step == _KILLED_STEP:
+            self._preempted.add(position)
+            if self._recording.containers.has_ended(position):
+                self._recording.containers.end(position, End.PREEMPTED)
 
     # What the AM requests and gets (TaskWatch)
 
     def requested(self, group: int, count: int) -> None:
-        key, resource = self._progress.keys[group], self.work.groups[group].resource
-        waits = self.waits.setdefault(key, KeyWaits())
-        for _ in range(count):
-            waits.waiting.append(self._recording.requested(self.position, key, resource))
+        resource, recording = self.work.groups[group].resource, self._recording
+        positions = recording.containers.request(self.position, recording.now_ms, resource, count=count)
+        self.waits.setdefault(self._progress.keys[group], KeyWaits()).add(positions)
 
     def allocated(self, group: int, container: Container) -> None:
-        record = self._allocated(self._progress.keys[group], container)
-        if record is not None:
-            record.locality = self._locality(group, record.host)
+        position = self._allocated(self._progress.keys[group], container)
+        if position is not None:
+            self._recording.containers.locate(position, self._locality(group, container.node_id.host))
 
     def surplus(self) -> None:
         self.surplus_containers += 1
 
     def ended(self, container_id: ContainerId, exit_status: int) -> None:
-        record = self._live.pop(container_id, None)
-        if record is None:
+        position = self._live.get(container_id)
+        if position is None:
             return
-        if record.ended_ms is None:
-            record.ended_ms = self._recording.now_ms
-        is_preempted = record.is_preempted or exit_status == ContainerExitStatus.PREEMPTED
-        record.end = End.PREEMPTED if is_preempted else End.FAILED
+        containers = self._recording.containers
+        end = End.PREEMPTED if exit_status == ContainerExitStatus.PREEMPTED else self._loss(position)
+        containers.end(position, end, None if containers.has_ended(position) else self._recording.now_ms)
+        self._forget(container_id)
+
+    def _loss(self, position: int) -> End:
+        """The end of a container that has not completed."""
+        return End.PREEMPTED if position in self._preempted else End.FAILED
+
+    def _forget(self, container_id: ContainerId) -> None:
+        self._preempted.discard(self._live.pop(container_id))
+        if not self._live:
+            # An empty dict keeps the room of its former entries; this releases it.
+            self._live.clear()
 
     def _requested_am(self, resource: Resource) -> None:
-        self.waits[AM_KEY].waiting.append(self._recording.requested(self.position, AM_KEY, resource))
+        recording = self._recording
+        self.waits[AM_KEY].add(recording.containers.request(self.position, recording.now_ms, resource, is_am=True))
 
-    def _allocated(self, key: RequestKey, container: Container) -> ContainerRecord | None:
-        """Note that the oldest request of the key was satisfied."""
-        waits, now_ms = self.waits[key], self._recording.now_ms
-        if not waits.waiting:
+    def _allocated(self, key: RequestKey, container: Container) -> int | None:
+        """Note that the oldest request of the key was satisfied; returns its position."""
+        waits, recording = self.waits[key], self._recording
+        position = waits.take_oldest()
+        if position is None:
             return None
-        record = waits.waiting.popleft()
-        scheduled_ms = self._recording.scheduled(container.id)
-        record.allocated_ms = now_ms if scheduled_ms is None else max(record.requested_ms, scheduled_ms)
-        record.resource = container.resource
-        record.host = container.node_id.host
-        waits.over(record, now_ms)
-        self._live[container.id] = record
-        return record
+        requested_ms, scheduled_ms = recording.containers.requested_ms(position), recording.scheduled(container.id)
+        allocated_ms = recording.now_ms if scheduled_ms is None else max(requested_ms, scheduled_ms)
+        recording.containers.allocate(position, allocated_ms, container.resource, container.node_id.host)
+        waits.over(position, allocated_ms - requested_ms)
+        self._live[container.id] = position
+        return position
 
     def _locality(self, group: int, host: str) -> str:
         wanted = self.work.groups[group]

@@ -23,7 +23,7 @@ from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.headlines import findings, headline, tiles
 from yarnling.whatif.report_tables import tables_of
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.result_file import RESULT_JSON, encode_result
+from yarnling.whatif.result_file import RESULT_JSON, write_result
 from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
 
@@ -54,7 +54,7 @@ def write_report(result: WhatIfResult, directory: Path) -> Figures:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / REPORT_HTML).unlink(missing_ok=True)
     with full_disk_named(directory / RESULT_JSON):
-        (directory / RESULT_JSON).write_bytes(encode_result(result))
+        write_result(result, directory / RESULT_JSON)
     write_tables(result, directory)
     figures = figures_of(result)
     with full_disk_named(directory / REPORT_HTML):

@@ -5,47 +5,15 @@ All times are milliseconds since the start of the workload. Everything is plain 
 
 from __future__ import annotations
 
-from enum import Enum
-
 from msgspec import Struct
 
 from yarn.resource import MEMORY_MB, Resource
+from yarnling.whatif.containers import ContainerOutcomes
 
 REFUSED = "REFUSED"
 """The state of an application that the ResourceManager refused at its submission."""
 NOT_SUBMITTED = "NOT_SUBMITTED"
 """The state of an application whose time had not come when the simulation ended."""
-
-
-class End(Enum):
-    """The end of a container."""
-
-    COMPLETED = "completed"
-    PREEMPTED = "preempted"
-    FAILED = "failed"
-    """Its node was lost, it was released, or its AM ended before it."""
-    RUNNING = "running"
-    """The container still ran when the simulation ended."""
-
-
-class ContainerOutcome(Struct, frozen=True):
-    """A request for one container. `application`: its position in `WhatIfResult.applications`.
-
-    `withdrawn_ms`: when its application ended, or the attempt that requested it, before it was allocated.
-    `allocated_ms` is None for those, and if it was still waiting at the end; `ended_ms` is None for all of these, and
-    for RUNNING ones. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" without a wanted host.
-    """
-
-    application: int
-    requested_ms: int
-    allocated_ms: int | None
-    withdrawn_ms: int | None
-    ended_ms: int | None
-    end: End | None
-    resource: Resource
-    is_am: bool = False
-    locality: str = ""
-    host: str = ""
 
 
 class ApplicationOutcome(Struct, frozen=True):
@@ -133,7 +101,7 @@ class WhatIfResult(Struct, frozen=True):
     nodes: int
     leaf_queues: tuple[str, ...]
     applications: tuple[ApplicationOutcome, ...]
-    containers: tuple[ContainerOutcome, ...]
+    containers: ContainerOutcomes
     samples: tuple[QueueSample, ...]
     longest_waits: tuple[LongWait, ...]
     assumptions: tuple[str, ...] = ()

@@ -151,7 +151,7 @@ class _Running:
             len(self._nodes),
             sampler.leaf_queues(),
             tuple(application.outcome() for application in recording.applications),
-            tuple(record.outcome() for record in recording.containers),
+            recording.containers,
             tuple(sampler.samples),
             sampler.longest_waits(),
             (*self._workload.assumptions, *assumed_of_starts(self._workload)),

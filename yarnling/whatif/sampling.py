@@ -11,14 +11,14 @@ user are explained apart from that (yarnling.whatif.reasons).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from am.core.requests import RequestKey
 from rm.view import Cause, RMView
 from yarn.protocols.inspection import VerdictReport
 from yarnling.whatif.reasons import WaitingGroup, WaitingTime
-from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, RecordedApplication, Recording
+from yarnling.whatif.recording import AM_KEY, Explained, KeyWaits, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
 
 INTERVALS_MS = (1_000, 5_000, 15_000, 60_000)
@@ -37,18 +37,18 @@ _AM_LIMITS = frozenset({Cause.AM_QUEUE_LIMIT, Cause.AM_USER_LIMIT})
 
 
 class _LongWait(NamedTuple):
-    """A request that waits, or a wait that is over."""
+    """A request that waits, or a wait that is over, of the container at this position."""
 
     wait_ms: int
     application: RecordedApplication
     key: RequestKey
-    record: ContainerRecord
+    position: int
 
 
 class Sampler:
     """Takes the samples of one run. `labels`: the partitions of its nodes, "" first.
 
-    `_explained` {(application, key): (the request that was explained last, how long it had waited)}.
+    `_explained` {(application, key): (the position of the request that was explained last, how long it had waited)}.
     """
 
     def __init__(self, view: RMView, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
@@ -57,7 +57,7 @@ class Sampler:
         self.waiting_time = WaitingTime()
         self._recording = recording
         self._labels = labels
-        self._explained: dict[tuple[int, RequestKey], tuple[ContainerRecord, int]] = {}
+        self._explained: dict[tuple[int, RequestKey], tuple[int, int]] = {}
         series = sum(1 for _ in view.queues(labels))
         *finer, minute_ms = INTERVALS_MS
         longest_ms = minute_ms * (1 + series * (until_ms // minute_ms) // SAMPLES_MAX)
@@ -70,7 +70,7 @@ class Sampler:
         self.samples += [QueueSample(now_ms, *queue) for queue in self._view.queues(self._labels)]
         self._note_limits()
         self._explain(now_ms)
-        self._note_reasons(now_ms)
+        self._note_reasons()
         if now_ms >= TIMES_MAX * self.interval_ms:
             self._take_fewer()
 
@@ -86,18 +86,18 @@ class Sampler:
 
     def longest_waits(self) -> tuple[LongWait, ...]:
         """The longest waits with their explanations, the longest first; one for each key of an application."""
-        now_ms = self._recording.now_ms
-        found = [max(waits, key=_length) for waits in self._of_keys(self._recording.applications, now_ms)]
+        longest = heapq.nlargest(LONGEST_WAITS, self._longest_of_keys(), key=_length)
+        requested_ms = self._recording.containers.requested_ms
         return tuple(
-            LongWait(one.record.position, one.application.waits[one.key].explanation(one.record, now_ms))
-            for one in heapq.nsmallest(LONGEST_WAITS, found, key=lambda one: (-one.wait_ms, one.record.position))
+            LongWait(one.position, one.application.waits[one.key].explanation(requested_ms(one.position), one.wait_ms))
+            for one in longest
             if one.wait_ms > 0
         )
 
     def _note_limits(self) -> None:
         """Add the interval to the waits of applications that wait because of an AM limit or a user limit."""
         for application in self._recording.unended.values():
-            if not any(waits.waiting for waits in application.waits.values()):
+            if all(waits.waiting is None for waits in application.waits.values()):
                 continue
             if application.application_id is None:
                 continue
@@ -109,32 +109,31 @@ class Sampler:
 
     def _explain(self, now_ms: int) -> None:
         """Explain the longest present waits, if they are among the longest of all so far."""
-        waiting = [
+        waiting = (
             one
-            for waits in self._of_keys(self._recording.unended.values(), now_ms)
-            for one in waits
-            if one.record.is_waiting
-        ]
+            for application in self._recording.unended.values()
+            for key, waits in application.waits.items()
+            if (one := self._oldest(application, key, waits)) is not None
+        )
         longest = heapq.nlargest(LONGEST_WAITS, (wait_ms for _, wait_ms in self._explained.values()))
         bar_ms = longest[-1] if len(longest) == LONGEST_WAITS else 0
         for one in heapq.nlargest(LONGEST_WAITS, waiting, key=_length):
             if one.wait_ms > bar_ms and one.wait_ms >= self._explained_again_ms(one):
-                self._explained[one.application.position, one.key] = (one.record, one.wait_ms)
+                self._explained[one.application.position, one.key] = (one.position, one.wait_ms)
                 report = self._report(one)
                 if report is not None:
                     explained = Explained(now_ms, report.cause, report.sentence)
                     one.application.waits[one.key].explained.append(explained)
 
-    def _note_reasons(self, now_ms: int) -> None:
+    def _note_reasons(self) -> None:
         """Add the interval to the waiting time of each group of containers, and explain some of them."""
         oldest: dict[WaitingGroup, _LongWait] = {}
         for application in self._recording.unended.values():
             for key, waits in application.waits.items():
-                if waits.waiting:
+                one = self._oldest(application, key, waits)
+                if one is not None and waits.waiting is not None:
                     group = WaitingGroup(application.queue, application.work.user, key == AM_KEY)
                     self.waiting_time.add(group, self.interval_ms * len(waits.waiting))
-                    record = waits.waiting[0]
-                    one = _LongWait(record.wait_ms(now_ms), application, key, record)
                     oldest[group] = max(oldest.get(group, one), one, key=_length)
         for group in self.waiting_time.due(oldest):
             report = self._report(oldest[group])
@@ -143,8 +142,8 @@ class Sampler:
 
     def _explained_again_ms(self, one: _LongWait) -> float:
         """The wait after which the request is explained again."""
-        record, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
-        return EXPLAINED_AGAIN_AFTER * wait_ms if record is one.record else wait_ms + 1
+        position, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
+        return EXPLAINED_AGAIN_AFTER * wait_ms if position == one.position else wait_ms + 1
 
     def _report(self, one: _LongWait) -> VerdictReport | None:
         """The present verdict on the request; None if its attempt is unknown."""
@@ -154,16 +153,28 @@ class Sampler:
                 return report
         return None
 
-    def _of_keys(self, applications: Iterable[RecordedApplication], now_ms: int) -> Iterator[list[_LongWait]]:
-        """For each key with waits: its longest finished wait, and that of its oldest pending request."""
-        for application in applications:
+    def _longest_of_keys(self) -> Iterator[_LongWait]:
+        """The longest wait of each key of each application, whether it is over or not."""
+        for application in self._recording.applications:
             for key, waits in application.waits.items():
-                records = [waits.longest, waits.waiting[0] if waits.waiting else None]
-                found = [_LongWait(one.wait_ms(now_ms), application, key, one) for one in records if one is not None]
+                over = (
+                    None
+                    if waits.longest is None
+                    else _LongWait(waits.longest.wait_ms, application, key, waits.longest.position)
+                )
+                found = [one for one in (over, self._oldest(application, key, waits)) if one is not None]
                 if found:
-                    yield found
+                    yield max(found, key=_length)
+
+    def _oldest(self, application: RecordedApplication, key: RequestKey, waits: KeyWaits) -> _LongWait | None:
+        """The oldest request of a key that still waits."""
+        if waits.waiting is None:
+            return None
+        position = waits.waiting[0]
+        wait_ms = self._recording.now_ms - self._recording.containers.requested_ms(position)
+        return _LongWait(wait_ms, application, key, position)
 
 
 def _length(wait: _LongWait) -> tuple[int, int]:
     """The sort key of waits: by length, of equal ones the earlier one is larger."""
-    return wait.wait_ms, -wait.record.position
+    return wait.wait_ms, -wait.position

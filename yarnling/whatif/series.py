@@ -13,10 +13,11 @@ from msgspec import Struct
 from yarn.times import HOUR_MS, MINUTE_MS
 from yarnling.report.curves import POINTS_MAX, QueueSeries
 from yarnling.report.spans import Plot, Span, SpanKind, ordered
+from yarnling.whatif.containers import End
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.queue_use import samples_by_queue, whole_samples
-from yarnling.whatif.result import End, QueueSample, WhatIfResult
-from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
+from yarnling.whatif.result import QueueSample, WhatIfResult
+from yarnling.whatif.waits import Waits, WaitTimes, summarize, wait_of
 
 BARS_MAX = 48
 """The most spans of time in a histogram over time."""
@@ -70,20 +71,19 @@ def waits_over_time(result: WhatIfResult, until_ms: int | None = None) -> tuple[
     """(the span in ms, the waits of the containers requested in each span). `until_ms`: as in `preemptions`."""
     until_ms = result.until_ms if until_ms is None else until_ms
     span = span_ms(until_ms)
-    bins: list[list[Wait]] = [[] for _ in range(until_ms // span + 1)]
+    bins = [WaitTimes() for _ in range(until_ms // span + 1)]
     for each in result.containers:
-        wait = wait_of(each, result.until_ms)
-        bins[min(each.requested_ms // span, len(bins) - 1)].append(wait)
+        bins[min(each.requested_ms // span, len(bins) - 1)].add(wait_of(each, result.until_ms))
     return span, tuple(map(summarize, bins))
 
 
-def waits_by_queue(result: WhatIfResult) -> dict[str, list[Wait]]:
-    """{queue: the waits of its containers, shortest first}."""
-    found: dict[str, list[Wait]] = defaultdict(list)
+def waits_by_queue(result: WhatIfResult) -> dict[str, WaitTimes]:
+    """{queue: the waits of its containers}."""
+    found: dict[str, WaitTimes] = defaultdict(WaitTimes)
     for each in result.containers:
         queue = result.applications[each.application].queue
-        found[queue].append(wait_of(each, result.until_ms))
-    return {queue: sorted(waits) for queue, waits in found.items()}
+        found[queue].add(wait_of(each, result.until_ms))
+    return found
 
 
 def plot_of_result(result: WhatIfResult, queues: Sequence[QueueSeries]) -> Plot:

@@ -10,12 +10,12 @@ because the unfinished one may exceed it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from array import array
 
 from msgspec import Struct
 
 from yarn.times import duration
-from yarnling.whatif.result import ContainerOutcome
+from yarnling.whatif.containers import ContainerOutcome
 
 AT_LEAST = "\u2265 "
 """Written before a wait that is a lower bound."""
@@ -48,6 +48,25 @@ class Waits(Struct, frozen=True):
     total_ms: int = 0
 
 
+class WaitTimes:
+    """Waits of many containers, 8 bytes each. `exact`: those that are over; `lower_bounds`: the others; in ms."""
+
+    __slots__ = ("exact", "lower_bounds")
+
+    def __init__(self) -> None:
+        self.exact, self.lower_bounds = array("q"), array("q")
+
+    def __len__(self) -> int:
+        return len(self.exact) + len(self.lower_bounds)
+
+    def add(self, wait: Wait) -> None:
+        (self.lower_bounds if wait.at_least else self.exact).append(wait.ms)
+
+    def add_all(self, other: WaitTimes) -> None:
+        self.exact.extend(other.exact)
+        self.lower_bounds.extend(other.lower_bounds)
+
+
 def wait_of(container: ContainerOutcome, until_ms: int) -> Wait:
     """The wait of a container; the simulation ended at `until_ms`."""
     if container.allocated_ms is not None:
@@ -56,25 +75,25 @@ def wait_of(container: ContainerOutcome, until_ms: int) -> Wait:
     return Wait(max(0, end_ms - container.requested_ms), at_least=True)
 
 
-def summarize(waits: Iterable[Wait]) -> Waits:
+def summarize(waits: WaitTimes) -> Waits:
     """The percentiles of some waits, by the nearest-rank method."""
-    ordered = sorted(waits, key=lambda wait: (wait.ms, wait.at_least))
-    if not ordered:
+    if not len(waits):
         return Waits()
-    exact = [wait.ms for wait in ordered if not wait.at_least]
+    ordered = sorted((*waits.exact, *waits.lower_bounds))
+    exact = sorted(waits.exact) if waits.lower_bounds else ordered
 
     def percentile(fraction: float) -> Wait:
         rank = max(1, math.ceil(fraction * len(ordered)))
-        shortest = ordered[rank - 1].ms
+        shortest = ordered[rank - 1]
         longest = exact[rank - 1] if rank <= len(exact) else math.inf
         return Wait(shortest, longest > shortest * (1 + NEGLIGIBLE_FRACTION))
 
     return Waits(
         count=len(ordered),
-        unfinished=sum(wait.at_least for wait in ordered),
+        unfinished=len(waits.lower_bounds),
         p50=percentile(0.5),
         p95=percentile(0.95),
         p99=percentile(0.99),
         longest=percentile(1),
-        total_ms=sum(wait.ms for wait in ordered),
+        total_ms=sum(ordered),
     )

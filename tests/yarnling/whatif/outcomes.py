@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 from yarn.resource import Resource
 from yarnling.report.page import html_of
 from yarnling.whatif.compare import compare
 from yarnling.whatif.compare_report import comparison_page
+from yarnling.whatif.containers import ContainerOutcome, ContainerOutcomes, End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.result import (
     ApplicationOutcome,
-    ContainerOutcome,
-    End,
     LongWait,
     QueueSample,
     WhatIfResult,
@@ -64,7 +64,7 @@ def sample(time_ms: int, queue: str, used: float, guaranteed: float, maximum: fl
 
 def result(
     applications: list[ApplicationOutcome],
-    containers: list[ContainerOutcome],
+    containers: Iterable[ContainerOutcome],
     samples: list[QueueSample] | None = None,
     **others: object,
 ) -> WhatIfResult:
@@ -75,7 +75,7 @@ def result(
     }  # fmt: skip
     return WhatIfResult(
         applications=tuple(applications),
-        containers=tuple(containers),
+        containers=ContainerOutcomes.of(containers),
         samples=tuple(samples or []),
         **fields,  # type: ignore[arg-type]
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 from yarn.configuration import Configuration
 from yarn.resource import Resource
-from yarnling.whatif.result import ContainerOutcome, WhatIfResult
+from yarnling.whatif.containers import ContainerOutcome
+from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 

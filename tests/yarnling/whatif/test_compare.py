@@ -20,10 +20,11 @@ from yarnling.report.page import html_of
 from yarnling.whatif.compare import ChangeVerdict, Comparison, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
+from yarnling.whatif.containers import End
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.parallel import Outcome, run_all
-from yarnling.whatif.result import End, QueueSample, WhatIfResult
+from yarnling.whatif.result import QueueSample, WhatIfResult
 from yarnling.whatif.result_file import encode_result
 from yarnling.whatif.run import RunOptions
 from yarnling.whatif.sides import Experiment, SideRun, run_once, runs_of

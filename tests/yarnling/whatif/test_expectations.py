@@ -8,6 +8,7 @@ import pytest
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, container, result, sample
 from yarn.faults import ConfigurationException
+from yarnling.whatif.containers import End
 from yarnling.whatif.expectation_file import read_expectations, resolved
 from yarnling.whatif.expectations import (
     PHRASES,
@@ -20,7 +21,6 @@ from yarnling.whatif.expectations import (
 )
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, MEASURES, Better, Kind, Scope, value_of
-from yarnling.whatif.result import End
 
 UNITS = {Kind.DURATION: "20 min", Kind.SHARE: "60 %", Kind.COUNT: "1,000"}
 

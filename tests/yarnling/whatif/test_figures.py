@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,22 +12,30 @@ from hypothesis import strategies as st
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
 from yarn.errors import YarnException
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.whatif.containers import End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
-from yarnling.whatif.result import End, LongWait, QueueSample
+from yarnling.whatif.result import LongWait, QueueSample
 from yarnling.whatif.result_file import decode_result, encode_result, read_result
 from yarnling.whatif.series import all_series, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.waits import Wait, summarize
+from yarnling.whatif.waits import Wait, Waits, WaitTimes, summarize
+
+
+def summary(waits: Iterable[Wait]) -> Waits:
+    times = WaitTimes()
+    for wait in waits:
+        times.add(wait)
+    return summarize(times)
 
 
 def test_percentiles_are_of_the_nearest_rank() -> None:
-    waits = summarize(Wait(second * 1000) for second in range(1, 101))
+    waits = summary(Wait(second * 1000) for second in range(1, 101))
     assert (waits.p50, waits.p95, waits.p99, waits.longest) == (Wait(50_000), Wait(95_000), Wait(99_000), Wait(100_000))
 
 
 def test_a_percentile_is_a_lower_bound_if_an_unfinished_wait_may_change_it() -> None:
-    waits = summarize([Wait(1), Wait(2), Wait(2, at_least=True), Wait(3)])
+    waits = summary([Wait(1), Wait(2), Wait(2, at_least=True), Wait(3)])
     assert waits.p50 == Wait(2)
     assert waits.p95 == waits.longest == Wait(3, at_least=True)
     assert waits.unfinished == 1
@@ -37,8 +46,8 @@ def test_a_longer_true_wait_never_shortens_a_percentile_and_changes_no_exact_one
     drawn: list[tuple[int, bool]], longer: int
 ) -> None:
     """The part that was cut off may have been any longer: exact percentiles stay, lower bounds hold."""
-    reported = summarize(Wait(ms, cut) for ms, cut in drawn)
-    true = summarize(Wait(ms + longer if cut else ms) for ms, cut in drawn)
+    reported = summary(Wait(ms, cut) for ms, cut in drawn)
+    true = summary(Wait(ms + longer if cut else ms) for ms, cut in drawn)
     for name in ("p50", "p95", "p99", "longest"):
         one, other = getattr(reported, name), getattr(true, name)
         assert one.ms <= other.ms

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yarn.resource import Resource
-from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, KeyWaits
+from yarnling.whatif.recording import Explained, KeyWaits
 
 FULL, LIMIT, SOON = "waits because the cluster is full", "waits because of the AM limit", "waits for the next heartbeat"
 
@@ -34,5 +33,4 @@ FULL, LIMIT, SOON = "waits because the cluster is full", "waits because of the A
 def test_a_wait_has_its_last_explanation_and_those_of_other_causes_that_held_for_long(
     explained: list[Explained], expected: str
 ) -> None:
-    record = ContainerRecord(0, 0, AM_KEY, 100, Resource(1024, 1), allocated_ms=1100)
-    assert KeyWaits(explained=explained).explanation(record, 5000) == expected
+    assert KeyWaits(explained=explained).explanation(requested_ms=100, wait_ms=1000) == expected

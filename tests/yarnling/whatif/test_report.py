@@ -13,10 +13,11 @@ from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, 
 from yarnling.report.inline_svg import drawing, inline_svg
 from yarnling.report.page import PICTURES_EXTRA, html_of
 from yarnling.whatif import report
+from yarnling.whatif.containers import End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import report_page, write_report
-from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.result import WhatIfResult
 
 EVIL = "</text><script>alert('$x_1$')</script>\x1b&\"'"
 LIKE_SVG = 'font: 1 url(#2) id="3 #010203'

@@ -25,9 +25,10 @@ from tests.yarnling.whatif.small_clusters import (
 from yarn.errors import YarnException
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.checks import names_of_run
+from yarnling.whatif.containers import End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
-from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if
 from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
