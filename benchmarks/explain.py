@@ -16,7 +16,7 @@ from unittest.mock import patch
 from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from benchmarks.reject import rejecting_cluster
 from rm.scheduler.model.ended_containers import EndedContainers
-from rm.scheduler.model.refusals import Refusals
+from rm.scheduler.model.last_refusals import Refusals
 from rm.scheduler.placement import commit
 from yarn.resource import Resource
 

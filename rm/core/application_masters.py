@@ -19,8 +19,8 @@ from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusU
 from rm.core.node_reports import node_update_report
 from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState, RMAppState
-from rm.scheduler.events.allocate import Allocation
 from rm.scheduler.events.request_checks import with_trimmed_label
+from rm.scheduler.model.allocation import Allocation
 from yarn.containers import ANY, Container, ResourceRequest, Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,

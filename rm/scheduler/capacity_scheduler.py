@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.events.allocate import AllocateCalls, Allocation
+from rm.scheduler.events.allocate import AllocateCalls
 from rm.scheduler.events.applications import Applications, usage_of
 from rm.scheduler.events.cluster_nodes import ClusterNodes
 from rm.scheduler.events.recovery import ContainerRecovery
 from rm.scheduler.events.request_checks import ContainerSizes
 from rm.scheduler.heartbeat import NodeHeartbeats
+from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue

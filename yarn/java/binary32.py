@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from array import array
+from typing import Final
 
 from yarn.java.values import LONG_MAX, LONG_MIN
 
 _SURE_LOW, _SURE_HIGH = -9e18, 9e18
 """Bounds between which a cast needs no special handling; nearly all numbers are."""
 
-_cell = array("f", (0.0,))
+_cell: Final = array("f", (0.0,))
 
 
 def f32(number: float) -> float:

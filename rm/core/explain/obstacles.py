@@ -18,10 +18,11 @@ from rm.scheduler.config.checks import capacity_key
 from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QUEUE_CREATION
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.last_refusals import REFUSALS_MAX
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NO_LABEL

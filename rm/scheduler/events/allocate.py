@@ -5,36 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import Struct
-
 from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete, update_requests
 from rm.scheduler.capacity.limits import headroom
 from rm.scheduler.events.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
+from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerReleased
 from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
-from yarn.containers import Container, Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
+from yarn.containers import Container, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource
-
-
-class Allocation(Struct, frozen=True):
-    """The result of an allocate call (Hadoop's Allocation).
-
-    `containers` became ACQUIRED in this call; they are in the order of placement and have no tokens yet. `headroom` is
-    what the application could still get. `updated` are containers with a new size or execution type, `update_errors`
-    the refused updates. `preemption`: the containers to be preempted.
-    """
-
-    containers: tuple[Container, ...] = ()
-    headroom: Resource = Resource(0, 0)
-    updated: tuple[UpdatedContainer, ...] = ()
-    update_errors: tuple[UpdateContainerError, ...] = ()
-    preemption: Preemption | None = None
 
 
 class AllocateCalls:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.last_refusals import Refusals
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.refusals import Refusals
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_hash
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerAcquired

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.model.capacity_warning import CapacityWarning
 from rm.scheduler.model.context import SchedulerContext
-from rm.scheduler.model.refusals import Refusals
+from rm.scheduler.model.last_refusals import Refusals
 from rm.scheduler.model.usage import Losses, QueueCapacities, ResourceUsage
 from yarn.nodes import NO_LABEL
 from yarn.resource import Resource

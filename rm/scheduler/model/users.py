@@ -11,7 +11,7 @@ numbers it was computed from.
 from __future__ import annotations
 
 from rm.scheduler.model.context import RESPECT, SchedulerContext, SchedulingMode
-from rm.scheduler.model.refusals import Refusals
+from rm.scheduler.model.last_refusals import Refusals
 from rm.scheduler.model.usage import QueueCapacities, ResourceUsage
 from yarn.ids import ApplicationId
 from yarn.java.binary32 import f32

@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.events.allocate import Allocation
 from rm.scheduler.invariants.decisions import CommitWatch
 from rm.scheduler.invariants.state import violations
+from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode

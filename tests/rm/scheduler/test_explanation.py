@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rm.core.explain.obstacles import obstacles
-from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusals
+from rm.scheduler.model.last_refusals import REFUSALS_MAX, Refusals
+from rm.scheduler.model.refusals import Reason
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import ApplicationId, NodeId
