@@ -136,8 +136,13 @@ def assign_to_application(
     reserved: RMContainer | None,
 ) -> Assignment:
     """Offer the node to the application; `reserved`: only to fill or end this reservation."""
-    visit = _Visit(leaf, application, node, limits, mode, reserved)
-    return visit.assign() if reserved is None else visit.assign_reserved(reserved)
+    if reserved is not None:
+        return _Visit(leaf, application, node, limits, mode, reserved).assign_reserved(reserved)
+    looked_at = node.partition if mode is RESPECT else NO_LABEL
+    if application.usage.pending(looked_at).is_none():
+        application.refusals.note(node.node_id, Reason.APPLICATION_SATISFIED, leaf.context.now_ms)
+        return SkippedType.OTHER
+    return _Visit(leaf, application, node, limits, mode, None).assign()
 
 
 class _Visit:
@@ -177,12 +182,7 @@ class _Visit:
 
     def assign(self) -> Assignment:
         """The result of the first key that is not skipped; with very many keys, of this visit's part of them."""
-        application = self._application
-        looked_at = self._node.partition if self._mode is RESPECT else NO_LABEL
-        if application.usage.pending(looked_at).is_none():
-            self._note(Reason.APPLICATION_SATISFIED)
-            return SkippedType.OTHER
-        keys = application.requests.keys
+        keys = self._application.requests.keys
         outcome = self._assign_first(keys) if len(keys) <= KEYS_A_VISIT_MAX else self._assign_part(keys)
         if isinstance(outcome, Proposal):
             return outcome
