@@ -137,6 +137,10 @@ class NMApplication:
     def remove(self, container_id: ContainerId) -> None:
         self.containers.pop(container_id, None)
 
+    def play_start(self) -> None:
+        """Be RUNNING: what InitApplication comes to on a node without directories and logs."""
+        self.machine.state = NMApplicationState.RUNNING
+
     def init_containers(self) -> None:
         for container_id in self.containers:
             self.send(InitContainer(container_id))

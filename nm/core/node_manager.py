@@ -12,6 +12,7 @@ use this clock.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import get_args
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from msgspec import Struct
 from nm.core import diagnostics
 from nm.core.application import (
     APPLICATION_LIFECYCLE,
+    ApplicationContainerInit,
     ApplicationEvent,
     ApplicationForgotten,
     ContainerOfApplicationEvent,
@@ -66,8 +68,9 @@ from nm.core.events import (
     UtilizationSampled,
 )
 from nm.core.invariants import NodeAudit
+from nm.core.played_container import PlayedContainer
 from nm.core.settings import CoreSettings, NodeFacts
-from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
+from nm.core.status_updater import RM_INVALID_IDENTIFIER, Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Tick, Warn, event_name
 from yarn.protocols.tracker import LogAggregationReport, NodeHeartbeatRequest, NodeHeartbeatResponse
@@ -132,6 +135,47 @@ class NodeManagerCore:
         if self._audit is not None and (broken := self._audit.violations(event, effects, now_ms)):
             effects.append(InvariantsBroken(tuple(broken)))
         return effects
+
+    @property
+    def plays_starts(self) -> bool:
+        """True if the node accepts every start with a valid token: it is registered, and does not stop."""
+        return self.status.rm_identifier != RM_INVALID_IDENTIFIER and not self.service.stopping
+
+    def play_starts(self, containers: Iterable[PlayedContainer], now_ms: int) -> list[Effect]:
+        """Start containers: what StartContainers and ContainerLaunched come to. Only if `plays_starts`.
+
+        Those whose application has stopped here have ended afterwards. No invariants are checked.
+        """
+        self.status.has_news = True
+        self._dispatcher.begin(now_ms)
+        for container in containers:
+            self._play_start(container)
+        self._dispatcher.drain()
+        return self._dispatcher.take_effects()
+
+    def _play_start(self, container: PlayedContainer) -> None:
+        application_id = container.id.attempt_id.application_id
+        application = self.applications.get(application_id)
+        if application is None:
+            application = NMApplication(application_id, container.user, self.context)
+            application.play_start()
+            self.applications[application_id] = application
+        self.status.add(container)
+        if application.is_stopped:
+            self._dispatcher.send(ApplicationContainerInit(container.id))
+        else:
+            application.add(container.id)
+            container.play_start()
+            self.status.has_news = True
+
+    def play_end(self, container: PlayedContainer, now_ms: int) -> list[Effect]:
+        """End a container that runs: what ContainerExited with exit code 0 comes to."""
+        self.status.has_news = True
+        self._dispatcher.begin(now_ms)
+        container.play_end()
+        self.applications[container.id.attempt_id.application_id].remove(container.id)
+        self.status.send_soon()
+        return self._dispatcher.take_effects()
 
     @property
     def is_quiet(self) -> bool:

@@ -177,8 +177,13 @@ class ResponseSigner:
         return replace(container, token=self._container_token(container, user, ContainerType.TASK))
 
     def _container_token(self, container: Container, user: str, kind: ContainerType) -> Token:
-        now_ms = self._clock()
-        identifier = ContainerTokenIdentifier(
+        return self._keys.containers.create(self.identifier_of(container, user, kind, self._clock()))
+
+    def identifier_of(
+        self, container: Container, user: str, kind: ContainerType, now_ms: int
+    ) -> ContainerTokenIdentifier:
+        """The content of a container token that is made at `now_ms`, but for the key that signs it."""
+        return ContainerTokenIdentifier(
             container.id,
             container.node_id,
             user,
@@ -193,7 +198,6 @@ class ResponseSigner:
             version=container.version,
             allocation_request_id=container.allocation_request_id,
         )
-        return self._keys.containers.create(identifier)
 
 
 def _newer_key(keys: KeyRing, known_key_id: int) -> MasterKey | None:

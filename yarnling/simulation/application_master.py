@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -47,25 +47,12 @@ from am.core.application_master import (
     MarkedLost,
 )
 from am.core.client_invariants import CheckedAMRMClientCore
-from am.core.container_starts import (
-    ContainerFound,
-    ContainerStarts,
-    FindContainer,
-    FindFailed,
-    SendStarts,
-    StartAbandoned,
-    StartEffect,
-    StartEvent,
-    StartsAnswered,
-    StartSettled,
-    StartsFailed,
-    StartWanted,
-)
-from am.core.events import ContainerStarted, ContainerStartFailed, HeartbeatDone
-from am.core.invariants import CheckedAMRMClientState, CheckedContainerStarts
+from am.core.events import HeartbeatDone
+from am.core.invariants import CheckedAMRMClientState
 from am.core.reconciliation import MarkLost, NodeAnswered, NodeUnreachable, QueryNode, StopOrphan
 from am.programs.application_master import EXIT_CRASH
 from nm.core.effects import LaunchContainer
+from wire.caller import caller_metadata
 from wire.files.credentials import Credentials
 from wire.files.topology import Topology
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -73,16 +60,13 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
-from yarn.errors import InvalidToken, YarnException
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.machine import StateChanged, Tick, Warn
-from yarn.protocols.container_management import (
-    GetContainerStatusesResponse,
-    StartContainerRequest,
-    StartContainersResponse,
-)
+from yarn.protocols.container_management import GetContainerStatusesResponse
 from yarn.protocols.master import (
     AllocateRequest,
+    AllocateResponse,
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
@@ -98,11 +82,28 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.master_requests import MasterRequests
-from yarnling.simulation.network import Endpoint, Network, UnderWay
+from yarnling.simulation.network import Done, Endpoint, Network, UnderWay
+from yarnling.simulation.network_starts import NetworkStarts
 from yarnling.simulation.process import Alarm, HeartbeatSaver, Process
+from yarnling.simulation.server import Envelope
 from yarnling.workload.model import AM_START_MS
 
 NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
+
+
+class PlayedCalls(Protocol):
+    """The calls of an AM whose messages are not sent one by one (yarnling.simulation.played_calls)."""
+
+    def allocate(self, request: AllocateRequest, done: Done[AllocateResponse], under_way: UnderWay | None) -> None:
+        """Send a heartbeat."""
+
+    def answer_of(self, request: AllocateRequest) -> Envelope:
+        """The ResourceManager's reply to a heartbeat that arrives there now."""
+        ...
+
+    def launch(self, launch: Launch) -> bool:
+        """Start a container; False if it has to be started over the network."""
+        ...
 
 
 class AMSettings(Struct, frozen=True):
@@ -174,13 +175,15 @@ class ApplicationMasterProcess(Process):
         self._exit_code = EXIT_CRASH
         self._client_events: deque[ClientEvent] = deque()
         self._is_in_client = False
-        self._starts: dict[NodeId, tuple[ContainerStarts, Alarm]] = {}
-        self._launches: dict[int, tuple[ContainerId, NodeId]] = {}
-        self._numbers = 0
         self.quiet_heartbeats: HeartbeatSaver[ApplicationMasterProcess] | None = None
+        self.played: PlayedCalls | None = None
         self._under_way: UnderWay | None = None
         self.boot()
         self.after(conduct.start_ms, Rank.CONTAINER, self._main)
+
+    @property
+    def user(self) -> str:
+        return self._launch_effect.user
 
     def kill(self) -> None:
         """End the AM: its container has ended."""
@@ -229,6 +232,18 @@ class ApplicationMasterProcess(Process):
             self._under_way = None
         self._client_alarm.set()
 
+    def answer_of(self, request: AllocateRequest) -> Envelope:
+        """The ResourceManager's reply to a heartbeat that was left out until now, when it arrives there."""
+        if self.played is not None:
+            return self.played.answer_of(request)
+        served = self._resource_manager()
+        assert served is not None, "all AMs send heartbeats before the ResourceManager exits"
+        replies = list[Envelope]()
+        metadata = caller_metadata("", self.token) if self._network.encode else ()
+        message = Envelope(ApplicationMasterProtocol.allocate, request, metadata, "", self.token)
+        served[1].answer(message, replies.append)
+        return replies[0]
+
     def _main(self) -> None:
         self.token = Credentials.from_bytes(self._launch_effect.tokens).token_of_kind(AMRM_KIND)
         application = self._make_application()
@@ -246,6 +261,14 @@ class ApplicationMasterProcess(Process):
         self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(Tick()))
         self._core = ApplicationMasterCore(application, self._settings.node_expiry_ms, check_invariants=is_checked)
         self._alarm = Alarm(self, self._core.next_deadline_ms, lambda: self._handle(Tick()))
+        self.network_starts = NetworkStarts(
+            self,
+            self._settings.nm_retry,
+            self._to_node,
+            self._state.nm_tokens,
+            self._handle,
+            check_invariants=is_checked,
+        )
         self._to_client(Register(RegisterApplicationMasterRequest(self.name)))
 
     def _end(self, exit_code: int) -> None:
@@ -284,7 +307,7 @@ class ApplicationMasterProcess(Process):
             case Launch():
                 self._launch(effect)
             case AbandonLaunch(container_id):
-                self._abandon_launch(container_id)
+                self.network_starts.abandon(container_id)
             case StopContainer(container_id, node_id) | StopOrphan(container_id, node_id):
                 self._stop(container_id, node_id)
             case QueryNode():
@@ -345,6 +368,9 @@ class ApplicationMasterProcess(Process):
                 self._to_client(CallAnswered(call, outcome))
                 self._maybe_leave_out()
 
+        if self.played is not None and isinstance(request, AllocateRequest):
+            self.played.allocate(request, done, self._under_way)
+            return
         send = partial(
             self._network.call,
             self,
@@ -367,78 +393,13 @@ class ApplicationMasterProcess(Process):
     # The NMs (am.client.nm_client)
 
     def _launch(self, launch: Launch) -> None:
-        container = launch.container
-        problem = self._missing_token(container.node_id)
-        if problem is None and container.token is None:
-            problem = InvalidToken(f"{container.id} has no container token")
-        if problem is not None or container.token is None:
-            failed = ContainerStartFailed(container.id, str(problem))
-            self.after(0, Rank.TIMER, partial(self._handle, failed))
-            return
-        self._numbers += 1
-        self._launches[self._numbers] = (container.id, container.node_id)
-        request = StartContainerRequest(launch.launch_context, container.token)
-        self._to_starts(container.node_id, StartWanted(self._numbers, container.id, request))
-
-    def _abandon_launch(self, container_id: ContainerId) -> None:
-        for number, (launched, node_id) in list(self._launches.items()):
-            if launched == container_id:
-                del self._launches[number]
-                self._to_starts(node_id, StartAbandoned(number))
-
-    def _to_starts(self, node_id: NodeId, event: StartEvent) -> None:
-        if node_id not in self._starts:
-            retry = self._settings.nm_retry
-            make = CheckedContainerStarts if self._settings.check_invariants else ContainerStarts
-            core = make(retry.max_wait_ms, retry.interval_ms)
-            ring = partial(self._to_starts, node_id, Tick())
-            self._starts[node_id] = (core, Alarm(self, core.next_deadline_ms, ring))
-        core, alarm = self._starts[node_id]
-        effects = core.handle(event, self.engine.now_ms)
-        alarm.set()
-        for effect in effects:
-            self._carry_out_start(node_id, effect)
-
-    def _carry_out_start(self, node_id: NodeId, effect: StartEffect) -> None:
-        match effect:
-            case SendStarts(requests):
-                self._send_starts(node_id, requests)
-            case FindContainer(number, container_id):
-                self._find(node_id, number, container_id)
-            case StartSettled(number, error):
-                launched = self._launches.pop(number, None)
-                if launched is not None:
-                    event = ContainerStarted(launched[0])
-                    self._handle(event if error is None else ContainerStartFailed(launched[0], str(error)))
-            case _:
-                assert_never(effect)
-
-    def _send_starts(self, node_id: NodeId, requests: tuple[StartContainerRequest, ...]) -> None:
-        def done(outcome: StartContainersResponse | YarnException) -> None:
-            if isinstance(outcome, YarnException):
-                self._to_starts(node_id, StartsFailed(outcome))
-            else:
-                self._to_starts(node_id, StartsAnswered(outcome))
-
-        self._to_node(node_id)(ContainerManagementProtocol.start_containers, requests, done)
-
-    def _find(self, node_id: NodeId, number: int, container_id: ContainerId) -> None:
-        def done(outcome: GetContainerStatusesResponse | YarnException) -> None:
-            if isinstance(outcome, YarnException):
-                self._to_starts(node_id, FindFailed(number, outcome))
-            else:
-                is_there = any(status.container_id == container_id for status in outcome.statuses)
-                self._to_starts(node_id, ContainerFound(number, is_there))
-
-        self._to_node(node_id)(ContainerManagementProtocol.get_container_statuses, (container_id,), done)
+        if self.played is None or not self.played.launch(launch):
+            self.network_starts.launch(launch)
 
     def _stop(self, container_id: ContainerId, node_id: NodeId) -> None:
         """Ask the NM to stop a container. A failure is ignored: the RM reports the container's end in any case."""
-        if self._missing_token(node_id) is None:
+        if node_id in self._state.nm_tokens:
             self._to_node(node_id)(ContainerManagementProtocol.stop_containers, (container_id,), lambda _: None)
-
-    def _missing_token(self, node_id: NodeId) -> InvalidToken | None:
-        return None if node_id in self._state.nm_tokens else InvalidToken(f"No token available for {node_id}")
 
     def _to_node(self, node_id: NodeId) -> partial[None]:
         """Call the NM."""

@@ -34,6 +34,7 @@ from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.machine import Program, SimulatedMachine
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedTask
 from yarnling.simulation.network import Endpoint, Network
+from yarnling.simulation.played_calls import MasterCalls
 from yarnling.simulation.process import run
 from yarnling.simulation.quiet_heartbeats import QuietHeartbeats, leave_out_quiet
 from yarnling.simulation.recorder import HistoryWriter
@@ -67,7 +68,9 @@ class InvariantBroken(Exception):
 class SimulatedCluster:
     """The hosts of one run. Nothing has started until `start`. `directory`: for the files of map-reduce jobs.
 
-    `all_heartbeats`: False leaves out those that would change nothing, and needs steady `conditions`.
+    `all_heartbeats`: False leaves out those that would change nothing, and needs steady `conditions`. `played`: what
+    is known beforehand happens without its messages and its steps (yarnling.simulation.played_calls); that needs steady
+    conditions, too, and a ResourceManager that neither fails nor stores anything.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class SimulatedCluster:
         conditions: Conditions = USUAL,
         encode: bool = True,
         all_heartbeats: bool = True,
+        played: bool = False,
         trace: Trace | None = None,
     ) -> None:
         self.engine = engine
@@ -95,6 +99,7 @@ class SimulatedCluster:
         self.leaving: set[int] = set()
         self._masters_started = 0
         self._trace = trace
+        self.is_played = played
         self.am_settings = AMSettings.read(conf)
         secret = engine.stream("secret of the cluster").randbytes(SECRET_BYTES)
         self.client_token = ClientTokenSecretManager(secret).create()
@@ -130,6 +135,7 @@ class SimulatedCluster:
                 crashed=history.crashed.append,
                 broken=partial(self._broken, f"nm-{number}"),
                 trace=trace,
+                play_heartbeat=self.rm.play_heartbeat if played else None,
             )
             for number, machine in enumerate(machines, 1)
         ]
@@ -144,6 +150,9 @@ class SimulatedCluster:
 
     def machine(self, number: int) -> SimulatedMachine:
         return self.machines[number - 1]
+
+    def _machine_of(self, node_id: NodeId) -> SimulatedMachine:
+        return self.machine(self._numbers[node_id.host])
 
     def start(self) -> None:
         """Start the ResourceManager, and then the NodeManagers, spread over one heartbeat interval."""
@@ -205,7 +214,7 @@ class SimulatedCluster:
 
     def node_link(self, node_id: NodeId) -> tuple[str, Endpoint]:
         """The link to a NodeManager, and who answers there."""
-        machine = self.machine(self._numbers[node_id.host])
+        machine = self._machine_of(node_id)
         return f"node-{machine.number}", partial(machine.nm.served, node_id)
 
     # Events (ContainerWatch, and the state changes of the ResourceManager)
@@ -232,6 +241,10 @@ class SimulatedCluster:
 
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         """The AMs, services and workers of plans run until they end themselves, or are stopped."""
+        return None
+
+    def task_ms(self, container_id: ContainerId) -> int | None:
+        """Tasks are played in clusters that run workloads."""
         return None
 
     def application(self, attempt_id: ApplicationAttemptId) -> Application:
@@ -264,6 +277,8 @@ class SimulatedCluster:
         )
         if self.quiet_heartbeats is not None:
             master.quiet_heartbeats = self.quiet_heartbeats.of_masters
+        if self.is_played:
+            master.played = MasterCalls(master, self.network, self.rm, self._machine_of, self.node_link)
         self.masters[launch.container_id] = master
         return master
 
@@ -276,7 +291,7 @@ class SimulatedCluster:
         match change.kind:
             case "RMNode":
                 node_id = NodeId.parse(subject)
-                machine = self.machine(self._numbers[node_id.host])
+                machine = self._machine_of(node_id)
                 # A node that came back with another port has two RMNodes; only that of the running process counts.
                 if machine.nm.node_id == node_id:
                     self.recorder.changed(f"nm-{machine.number}", change.target)

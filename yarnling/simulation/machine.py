@@ -30,16 +30,19 @@ from nm.core.events import (
     LaunchCancelled,
     ShutDown,
 )
+from nm.core.played_container import PlayedContainer
 from nm.core.settings import CoreSettings, NodeFacts
 from wire.retry import RetryPolicy
+from yarn.containers import ContainerTokenIdentifier
 from yarn.ids import ContainerId, NodeId
 from yarn.java.versions import HADOOP_VERSION
 from yarn.machine import Tick
 from yarn.nodes import NodeHealth
+from yarn.states import ContainerExitStatus
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network
-from yarnling.simulation.node_manager import NodeManagerProcess
+from yarnling.simulation.node_manager import HeartbeatAnswers, NodeManagerProcess
 from yarnling.simulation.process import Alarm, Process
 
 PORT_FIRST = 20_000
@@ -67,6 +70,9 @@ class ContainerWatch(Protocol):
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         """The time a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
 
+    def task_ms(self, container_id: ContainerId) -> int | None:
+        """The time a container runs that is played; None: until it is stopped."""
+
 
 class SimulatedMachine:
     """Machine `number` (from 1). `crashed` is called with the reason if its NodeManager ends by itself.
@@ -92,6 +98,7 @@ class SimulatedMachine:
         crashed: Callable[[str], None],
         broken: Callable[[str], None],
         trace: Trace | None,
+        play_heartbeat: HeartbeatAnswers | None = None,
     ) -> None:
         self.engine = engine
         self.number = number
@@ -120,7 +127,9 @@ class SimulatedMachine:
             ended=self._nm_ended,
             broken=broken,
             trace=trace,
+            play_heartbeat=play_heartbeat,
         )
+        self._played: dict[ContainerId, PlayedContainer] = {}
         self._boot()
 
     def _boot(self) -> None:
@@ -163,8 +172,9 @@ class SimulatedMachine:
         self.is_exit_expected = True
         self.nm.exit()
         if containers:
-            for container_id in list(self.containers.running):
+            for container_id in (*self.containers.running, *self._played):
                 self._program_over(container_id, None)
+            self._played.clear()
             self.kernel.exit()
             self._boot()
 
@@ -176,6 +186,8 @@ class SimulatedMachine:
     def kill_containers(self) -> None:
         for container in list(self.containers.running.values()):
             self.kill_container(container.effect.container_id)
+        for container_id in tuple(self._played):
+            self._signal_played(container_id, Signal.KILL)
 
     def kill_container(self, container_id: ContainerId) -> None:
         """Send SIGKILL to a container's processes."""
@@ -191,7 +203,41 @@ class SimulatedMachine:
             self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
         self.kill_containers()
 
+    def play_tasks(self, permits: Iterable[ContainerTokenIdentifier]) -> None:
+        """Start tasks, whose starts arrive now. Only if the NodeManager `plays_starts`."""
+        context, engine = self.nm.core.context, self.engine
+        containers = [PlayedContainer(permit, context) for permit in permits]
+        self.nm.play_starts(containers)
+        for container in containers:
+            if container.is_done:
+                continue
+            self._played[container.id] = container
+            lasts_ms = self._watch.task_ms(container.id)
+            if lasts_ms is not None:
+                engine.at(engine.now_ms + lasts_ms, Rank.TIMER, self.number, partial(self._task_over, container))
+
+    def _task_over(self, container: PlayedContainer) -> None:
+        if self._played.get(container.id) is container:
+            del self._played[container.id]
+            self._watch.ended(container.id, 0)
+            self.nm.deliver(self.nm.starts, partial(self.nm.play_end, container))
+
+    def _signal_played(self, container_id: ContainerId, signal: Signal) -> None:
+        """Deliver a signal to a task, which ends in this moment, as emulated containers do."""
+        if signal is not Signal.QUIT:
+            killed = signal is Signal.KILL
+            exit_code = ContainerExitStatus.FORCE_KILLED if killed else ContainerExitStatus.TERMINATED
+            exited = ContainerExited(container_id, self._played.pop(container_id).launches, exit_code)
+            self.kernel.after(0, Rank.TIMER, partial(self._task_killed, exited))
+
+    def _task_killed(self, exited: ContainerExited) -> None:
+        self._watch.ended(exited.container_id, exited.exit_code)
+        self._send(exited)
+
     def _handle(self, event: EmulationEvent) -> None:
+        if isinstance(event, SignalProcess) and event.container_id in self._played:
+            self._signal_played(event.container_id, event.signal)
+            return
         for effect in self.containers.handle(event, self.engine.now_ms):
             match effect:
                 case ContainerLaunched(container_id):

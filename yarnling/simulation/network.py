@@ -46,10 +46,16 @@ Done = Callable[[Reply | YarnException], None]
 
 
 class UnderWay(Struct, frozen=True):
-    """A call that was made before now. Its request, or its `reply`, was sent at `sent_ms`."""
+    """A call that was made before now. Its request, or its `reply`, was sent at `sent_ms`.
+
+    `is_unsent`: the caller is still connecting; it sends the request at `sent_ms`, if it then reaches the server.
+    `made_ms`: when the call was made, from which the time of its repetitions counts; None: from now on.
+    """
 
     sent_ms: int
     reply: Envelope | None = None
+    is_unsent: bool = False
+    made_ms: int | None = None
 
 
 class LinkDirection:
@@ -256,15 +262,19 @@ class Attempt:
         self._message = message
         self._answered = answered
 
-    def start(self, endpoint: Endpoint) -> None:
-        """Send the call over the open connection, or connect first."""
+    def start(self, endpoint: Endpoint, connects_ms: int | None = None) -> None:
+        """Send the call over the open connection, or connect first, which has begun already if `connects_ms` is given:
+        the connection is there at that time.
+        """
         connection = self._network.connection(self._source, self._link)
         if connection is not None:
             self._send(connection)
             return
-        wait_ms = max(0, min(CONNECT_TIMEOUT_MS, self.deadline_ms - self._network.engine.now_ms))
+        now_ms = self._network.engine.now_ms
+        wait_ms = max(0, min(CONNECT_TIMEOUT_MS, self.deadline_ms - now_ms))
+        delay_ms = self._network.conditions.delay_ms if connects_ms is None else connects_ms - now_ms
         self._source.after(wait_ms, Rank.MESSAGE, self._not_connected)
-        self._source.after(self._network.conditions.delay_ms, Rank.MESSAGE, partial(self._connect, endpoint))
+        self._source.after(delay_ms, Rank.MESSAGE, partial(self._connect, endpoint))
 
     def resume(self, connection: CallConnection, under_way: UnderWay) -> None:
         """Continue a call that was already sent over this connection."""
@@ -332,6 +342,10 @@ class Attempt:
         if connection.is_open and not is_duplicate:
             self._network.observer.replied(self.number)
             connection.send(partial(self.answer, connection, reply), reply.size, is_request=False)
+
+
+def _made_ms(under_way: UnderWay | None, now_ms: int) -> int:
+    return now_ms if under_way is None or under_way.made_ms is None else under_way.made_ms
 
 
 class Network:
@@ -405,7 +419,7 @@ class Network:
             message=Envelope(rpc, payload, caller_metadata(user, token) if self.encode else (), user, token),
             done=done,
             retry=retry,
-            started_ms=self.engine.now_ms,
+            started_ms=_made_ms(under_way, self.engine.now_ms),
             timeout_ms=round(1000 * (rpc.timeout_s if timeout_s is None else timeout_s)),
         )
         call.make(under_way)
@@ -445,7 +459,9 @@ class _Call:
             timeout_ms=self.timeout_ms,
         )
         known = network.connection(source, link) if under_way is not None else None
-        if under_way is not None and known is not None:
+        if under_way is not None and under_way.is_unsent:
+            attempt.start(self.endpoint, connects_ms=under_way.sent_ms)
+        elif under_way is not None and known is not None:
             attempt.resume(known, under_way)
         else:
             attempt.start(self.endpoint)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar, assert_never
+from typing import Protocol, TypeAlias, TypeVar, assert_never
 
 from nm.core import NodeManagerCore
 from nm.core.effects import (
@@ -37,6 +37,7 @@ from nm.core.events import (
     Start,
     UnregisterCompleted,
 )
+from nm.core.played_container import PlayedContainer
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.shell.resource_tracker import (
     UNREGISTER_TIMEOUT_S,
@@ -46,6 +47,7 @@ from nm.shell.resource_tracker import (
     with_key_ids,
 )
 from nm.shell.services import ContainerManagementService
+from wire.caller import caller_metadata
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import RetryPolicy
@@ -62,10 +64,10 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarnling.run.trace import Trace
-from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.network import TRACKER_LINK, Done, Endpoint, Network, Served, UnderWay
 from yarnling.simulation.process import CoreHost, HeartbeatSaver
-from yarnling.simulation.server import Server
+from yarnling.simulation.server import Envelope, Server
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
@@ -74,10 +76,21 @@ FETCH_MS = 5
 """The time a file of a container takes to be copied."""
 
 
+HeartbeatAnswers: TypeAlias = Callable[[NodeHeartbeatRequest], NodeHeartbeatResponse]
+
+
+class PlayedCaller(Protocol):
+    """An AM with calls to a NodeManager that are played (yarnling.simulation.played_calls)."""
+
+    def before_exit(self, nm: NodeManagerProcess) -> None:
+        """Prepare for the end of the NodeManager, which breaks connections and calls."""
+
+
 class NodeManagerProcess(CoreHost[Event, Effect]):
     """The NodeManager of one machine. `launch` and `signal` carry out the effects on containers.
 
-    `ended` is called with the reason when the core has ended the node, "" for an orderly end.
+    `ended` is called with the reason when the core has ended the node, "" for an orderly end. `play_heartbeat` answers
+    heartbeats that are played, for the ResourceManager. `played_callers`: the AMs with calls to it that are played.
     """
 
     def __init__(
@@ -93,6 +106,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         ended: Callable[[str], None],
         broken: Callable[[str], None],
         trace: Trace | None,
+        play_heartbeat: HeartbeatAnswers | None = None,
     ) -> None:
         super().__init__(engine, f"nm-{number}", number, tick=Tick(), trace=trace, broken=broken)
         self.node_id = NodeId("", 0)
@@ -103,6 +117,8 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._retry = retry
         self._launch = launch
         self._ended = ended
+        self._play_heartbeat = play_heartbeat
+        self.played_callers: dict[PlayedCaller, None] = {}
         self.quiet_heartbeats: HeartbeatSaver[NodeManagerProcess] | None = None
         self._under_way: UnderWay | None = None
 
@@ -136,19 +152,23 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
 
     def step(self, event: Event) -> None:
         # Ticks are for other timers: that of the heartbeats is stopped while they are left out.
-        if self.quiet_heartbeats is not None and type(event) is not Tick:
-            self.quiet_heartbeats.resume(self)
+        if type(event) is not Tick:
+            self._resume()
         super().step(event)
 
     def exit(self) -> None:
-        if self.quiet_heartbeats is not None:
-            self.quiet_heartbeats.resume(self)
+        self._resume()
+        for caller in tuple(self.played_callers):
+            caller.before_exit(self)
         super().exit()
 
     def pause(self) -> None:
+        self._resume()
+        super().pause()
+
+    def _resume(self) -> None:
         if self.quiet_heartbeats is not None:
             self.quiet_heartbeats.resume(self)
-        super().pause()
 
     @property
     def tracker_link(self) -> str:
@@ -167,6 +187,37 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._under_way = under_way
         self.step_at(Tick(), max(due_ms, self.core.context.dispatcher.now_ms))
         self._under_way = None
+
+    def answer_of(self, request: NodeHeartbeatRequest) -> Envelope:
+        """The ResourceManager's reply to a heartbeat that was left out until now, when it arrives there."""
+        if self._play_heartbeat is not None:
+            return Envelope(ResourceTracker.node_heartbeat, self._play_heartbeat(request))
+        served = self._resource_manager()
+        assert served is not None, "all nodes send heartbeats before the ResourceManager exits"
+        replies = list[Envelope]()
+        metadata = caller_metadata("", self.token) if self._network.encode else ()
+        message = Envelope(ResourceTracker.node_heartbeat, request, metadata, "", self.token)
+        served[1].answer(message, replies.append)
+        return replies[0]
+
+    def plays_starts(self, node_id: NodeId) -> bool:
+        """True if it runs under this id, and accepts all starts."""
+        return self.is_up and self.node_id == node_id and self.core.plays_starts
+
+    def play_starts(self, containers: Sequence[PlayedContainer]) -> None:
+        self._resume()
+        self._play(self.core.play_starts(containers, self.engine.now_ms))
+
+    def play_end(self, container: PlayedContainer) -> None:
+        """End a container, which an earlier start of the NodeManager may have started."""
+        self._resume()
+        if self.core.containers.get(container.id) is container:
+            self._play(self.core.play_end(container, self.engine.now_ms))
+
+    def _play(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self.carry_out(effect)
+        self._alarm.set()
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -245,7 +296,24 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self.last_heartbeat = request
         request = with_key_ids(request, self._container_tokens.keys, self._nm_keys)
         done = partial(self._heartbeat_done, self._next_conversation())
-        self._call(ResourceTracker.node_heartbeat, request, done, self._under_way)
+        if self._play_heartbeat is None:
+            self._call(ResourceTracker.node_heartbeat, request, done, self._under_way)
+            return
+        under_way, delay_ms = self._under_way, self._network.conditions.delay_ms
+        if under_way is not None and under_way.reply is not None:
+            self._at(under_way.sent_ms + delay_ms, partial(done, under_way.reply.content(self._network.encode)))
+        else:
+            sent_ms = self.engine.now_ms if under_way is None else under_way.sent_ms
+            self._at(sent_ms + delay_ms, partial(self._heartbeat_arrives, self._play_heartbeat, request, done))
+
+    def _heartbeat_arrives(
+        self, answer: HeartbeatAnswers, request: NodeHeartbeatRequest, done: Done[NodeHeartbeatResponse]
+    ) -> None:
+        self._at(self.engine.now_ms + self._network.conditions.delay_ms, partial(done, answer(request)))
+
+    def _at(self, time_ms: int, action: Action) -> None:
+        """Do `action` when a message arrives that is exchanged with the ResourceManager."""
+        self.engine.at(time_ms, Rank.HEARTBEAT, self.number, partial(self.deliver, self.starts, action))
 
     def _heartbeat_done(self, conversation: int, outcome: NodeHeartbeatResponse | YarnException) -> None:
         if conversation != self._conversation:

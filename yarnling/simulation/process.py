@@ -163,6 +163,13 @@ class PendingAnswer:
         """Run `action` once the answer is there."""
         self._then = action
 
+    def taken(self) -> object:
+        """The answer, which has been given; raises the YarnException with which the call was refused."""
+        assert self._is_given, "the call waits for its answer"
+        if self._error is not None:
+            raise self._error
+        return self._value
+
     def _settle(self) -> None:
         self._is_given = True
         if self._then is not None:
@@ -171,9 +178,7 @@ class PendingAnswer:
     def __await__(self) -> Generator[PendingAnswer, None, object]:
         if not self._is_given:
             yield self
-        if self._error is not None:
-            raise self._error
-        return self._value
+        return self.taken()
 
 
 def run(coroutine: Coroutine[PendingAnswer, None, object], done: Callable[[object], None]) -> None:
@@ -245,6 +250,13 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         answer = self._waiting[self._calls] = PendingAnswer()
         self.step(event_of(self._calls))
         return await answer
+
+    def ask_now(self, event_of: Callable[[int], Event]) -> Any:
+        """Like `ask`, for a call that the core answers in the step itself."""
+        self._calls += 1
+        answer = self._waiting[self._calls] = PendingAnswer()
+        self.step(event_of(self._calls))
+        return answer.taken()
 
     def step(self, event: Event) -> None:
         """Let the core handle the event, and carry out its effects."""

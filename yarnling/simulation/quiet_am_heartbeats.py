@@ -15,7 +15,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from wire.caller import caller_metadata
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.ids import ApplicationAttemptId
 from yarn.protocols.master import AllocateRequest, AllocateResponse
@@ -133,14 +132,8 @@ class QuietAMHeartbeats:
 
     def _serve(self, quiet: QuietMaster) -> Envelope:
         """The ResourceManager's reply to the heartbeat that arrives now."""
-        served = self._rm.served()
-        assert served is not None, "all AMs send heartbeats before the ResourceManager exits"
-        request = replace(quiet.request, response_id=(quiet.request.response_id + quiet.count) & INT32_MAX)
-        token, replies = quiet.am.token, list[Envelope]()
-        metadata = caller_metadata("", token) if self._network.encode else ()
-        message = Envelope(ApplicationMasterProtocol.allocate, request, metadata, "", token)
-        served[1].answer(message, replies.append)
-        return replies[0]
+        response_id = (quiet.request.response_id + quiet.count) & INT32_MAX
+        return quiet.am.answer_of(replace(quiet.request, response_id=response_id))
 
     def _send_again(self, quiet: QuietMaster, under_way: UnderWay | None) -> None:
         """Let the AM send its heartbeats itself from now on."""

@@ -25,7 +25,6 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from rm.core.events import QuietHeartbeat
-from wire.caller import caller_metadata
 from wire.protocols.tracker import ResourceTracker
 from yarn.configuration import Configuration
 from yarn.errors import InternalError
@@ -240,7 +239,7 @@ class QuietHeartbeats:
             self._rm.step(QuietHeartbeat(node_id))
             self._note_arrived(quiet)
             return
-        reply = self._serve(quiet)
+        reply = quiet.nm.answer_of(quiet.next_request())
         content = reply.content(self._network.encode)
         if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
             self._note_arrived(quiet)
@@ -251,16 +250,6 @@ class QuietHeartbeats:
         quiet.count += 1
         quiet.due_ms += self._period_ms
         self._watch(quiet)
-
-    def _serve(self, quiet: QuietNode) -> Envelope:
-        """The ResourceManager's reply to the heartbeat that arrives now."""
-        served = self._rm.served()
-        assert served is not None, "all nodes send heartbeats before the ResourceManager exits"
-        token, replies = quiet.nm.token, list[Envelope]()
-        metadata = caller_metadata("", token) if self._network.encode else ()
-        message = Envelope(ResourceTracker.node_heartbeat, quiet.next_request(), metadata, "", token)
-        served[1].answer(message, replies.append)
-        return replies[0]
 
     def _send_again(self, quiet: QuietNode, under_way: UnderWay | None, last_ms: int) -> None:
         """Let the NodeManager send its heartbeats itself from now on. Its last one arrived at `last_ms`."""

@@ -29,10 +29,12 @@ from rm.core.effects import (
     SaveNodeLabels,
 )
 from rm.core.events import (
+    Allocate,
     AMLaunched,
     AMLaunchFailed,
     Event,
     HostListsRead,
+    NodeHeartbeat,
     ProcessStalled,
     RefreshQueues,
     StateLoaded,
@@ -61,14 +63,17 @@ from wire.tokens import (
     NodeTokenSecretManager,
 )
 from yarn.configuration import Configuration
+from yarn.containers import Container, ContainerTokenIdentifier, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 from yarn.protocols.container_management import StartContainersResponse
-from yarn.protocols.tracker import MasterKey
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import MasterKey, NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import INT32_MAX
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import CHECK_INVARIANTS
+from yarn.states import ContainerType
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network, Served
@@ -252,6 +257,25 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             super().step(event)
             if self.quiet_heartbeats is not None:
                 self.quiet_heartbeats.look()
+
+    def play_heartbeat(self, request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
+        """Answer a heartbeat of a node that is played: it has no token."""
+        reply = self.ask_now(lambda call: NodeHeartbeat(call, request))
+        return self._signer.sign_heartbeat(request, reply)
+
+    def play_allocate(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResponse:
+        """Answer the heartbeat of an AM whose calls are played: nothing is signed. Raises YarnException."""
+        reply: AllocateResponse = self.ask_now(lambda call: Allocate(call, attempt_id, request))
+        return reply
+
+    def start_permit(self, container: Container, user: str, allocated_ms: int) -> ContainerTokenIdentifier:
+        """The content of the token of a task's container that an AM would have got in a reply of `allocated_ms`."""
+        return self._signer.identifier_of(container, user, ContainerType.TASK, allocated_ms)
+
+    def signed(self, permit: ContainerTokenIdentifier) -> tuple[Token, Token]:
+        """The tokens for the node with which the AM starts that container: the container's, and the NM token."""
+        nm_token = self._keys.nodes.create(permit.container_id.attempt_id, permit.node_id, permit.user)
+        return self._keys.containers.create(permit), nm_token
 
     def exit(self) -> None:
         if self.quiet_heartbeats is not None:

@@ -76,6 +76,7 @@ class WorkloadCluster(SimulatedCluster):
         *,
         trace: Trace | None = None,
         all_heartbeats: bool = False,
+        played: bool = False,
     ) -> None:
         history = History()
         super().__init__(
@@ -88,6 +89,7 @@ class WorkloadCluster(SimulatedCluster):
             conditions=STEADY,
             encode=False,
             all_heartbeats=all_heartbeats,
+            played=played,
             trace=trace,
         )
         self.applications: dict[ApplicationId, RunningApplication] = {}
@@ -135,7 +137,10 @@ class WorkloadCluster(SimulatedCluster):
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         if launch.emulation == AM_RULE:
             return None
-        return self.applications[launch.container_id.application_id].duration_ms(launch.container_id)
+        return self.task_ms(launch.container_id)
+
+    def task_ms(self, container_id: ContainerId) -> int | None:
+        return self.applications[container_id.application_id].duration_ms(container_id)
 
     def application(self, attempt_id: ApplicationAttemptId) -> Application:
         master = self._current[attempt_id]

@@ -25,6 +25,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
 from yarn.settings.report import shown_value
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.cluster.configuration import ClusterConfiguration, compose
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.run.trace import Line, Trace
@@ -64,7 +65,8 @@ class RunOptions(Struct, frozen=True):
     """Options of a run.
 
     `until_ms`: the simulation ends then, or when all applications have ended. `hashed`: compute the trace's hash.
-    `line`: gets the text of each step of the trace; then there is a hash, too. `observe`, if there is a hash, gets the
+    `line`: gets the text of each step of the trace; then there is a hash, too. `played`: without a trace, nodes and AMs
+    are played: the ResourceManager gets the same, and the rest takes less time. `observe`, if there is a hash, gets the
     cluster and its trace before the run, in which no heartbeat is left out.
     """
 
@@ -74,6 +76,7 @@ class RunOptions(Struct, frozen=True):
     names: InputNames = InputNames()
     warnings: tuple[str, ...] = ()
     line: Line | None = None
+    played: bool = False
     observe: Callable[[SimulatedCluster, Trace], None] | None = None
 
 
@@ -102,6 +105,11 @@ def run_what_if(
     return running.result(warnings, wall_s=round(time.perf_counter() - started_s, 3), is_complete=is_complete)
 
 
+def may_be_played(conf: Configuration) -> bool:
+    """False if the ResourceManager stores its state, or invariants are checked: then all steps are taken."""
+    return not resourcemanager.RECOVERY_ENABLED.of(conf) and not CHECK_INVARIANTS.of(conf)
+
+
 class _Running:
     """A run in progress. The cluster has started, and all nodes have registered, before the workload starts."""
 
@@ -115,7 +123,10 @@ class _Running:
         self._engine = Engine(options.seed)
         self._trace = Trace(options.line) if options.hashed or options.line is not None else None
         is_observed = options.observe is not None
-        self._cluster = WorkloadCluster(self._engine, conf, nodes, trace=self._trace, all_heartbeats=is_observed)
+        played = options.played and self._trace is None and may_be_played(conf)
+        self._cluster = WorkloadCluster(
+            self._engine, conf, nodes, trace=self._trace, all_heartbeats=is_observed, played=played
+        )
         if options.observe is not None and self._trace is not None:
             options.observe(self._cluster, self._trace)
         self._start()
