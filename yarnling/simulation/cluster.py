@@ -152,7 +152,10 @@ class SimulatedCluster:
         return self.machines[number - 1]
 
     def _machine_of(self, node_id: NodeId) -> SimulatedMachine:
-        return self.machine(self._numbers[node_id.host])
+        return self.machine_on(node_id.host)
+
+    def machine_on(self, host: str) -> SimulatedMachine:
+        return self.machine(self._numbers[host])
 
     def start(self) -> None:
         """Start the ResourceManager, and then the NodeManagers, spread over one heartbeat interval."""
@@ -202,9 +205,13 @@ class SimulatedCluster:
         """Make the ResourceManager reread the list of nodes to decommission (refreshNodes); it may be down."""
         self.rm.excluded = excluded = tuple(self.machine(number).host for number in sorted(self.leaving))
         hosts = HostLists(excluded=tuple((host, None) for host in excluded))
+        self.refresh_nodes(hosts, DecommissionType.GRACEFUL, timeout_s)
+
+    def refresh_nodes(self, hosts: HostLists, kind: DecommissionType, timeout_s: int) -> None:
+        """Make the ResourceManager read these lists (refreshNodes), unless it is down."""
 
         def refresh() -> None:
-            refreshing = self.rm.ask(lambda call: RefreshNodes(call, hosts, DecommissionType.GRACEFUL, timeout_s))
+            refreshing = self.rm.ask(lambda call: RefreshNodes(call, hosts, kind, timeout_s))
             run(refreshing, lambda _: None)
 
         self.rm.deliver(self.rm.starts, refresh)

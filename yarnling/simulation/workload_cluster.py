@@ -65,7 +65,8 @@ class RunningApplication(Protocol):
 class WorkloadCluster(SimulatedCluster):
     """A simulated cluster that runs a workload.
 
-    `applications`: those that have been submitted. `crashed`: why NodeManagers have ended by themselves.
+    `joining_later`: the hosts that `start` leaves out (yarnling.simulation.node_events). `applications`: those that
+    have been submitted. `crashed`: why NodeManagers have ended by themselves.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class WorkloadCluster(SimulatedCluster):
             played=played,
             trace=trace,
         )
+        self.joining_later: frozenset[str] = frozenset()
         self.applications: dict[ApplicationId, RunningApplication] = {}
         self.crashed = history.crashed
         self._current: dict[ApplicationAttemptId, ApplicationMasterProcess] = {}
@@ -114,7 +116,9 @@ class WorkloadCluster(SimulatedCluster):
         draw = self.engine.stream("starts of NodeManagers")
         interval_ms = NM_HEARTBEAT_INTERVAL.of(self.conf)
         for machine in self.machines:
-            self._later(draw.randrange(interval_ms), machine.number, machine.start)
+            delay_ms = draw.randrange(interval_ms)
+            if machine.host not in self.joining_later:
+                self._later(delay_ms, machine.number, machine.start)
 
     def _label_nodes(self) -> None:
         labels = dict.fromkeys(node.label for node in self._nodes if node.label)

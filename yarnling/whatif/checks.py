@@ -19,7 +19,15 @@ from yarn.resource import Resource
 from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarn.times import duration
 from yarnling.whatif.expectations import KnownNames
-from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import (
+    NodeChange,
+    NodeEvent,
+    RequestStyle,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
 
 NODES_MAX = 20_000
 SIMILAR_MAX = 3
@@ -50,11 +58,14 @@ def refuse_if_unfit(
     workload: Workload,
     nodes: Sequence[WorkloadNode],
     queue_map: QueueMap = NO_QUEUE_MAP,
+    *,
+    node_events: Sequence[NodeEvent] = (),
 ) -> None:
     """Raise YarnException with all faults that keep the workload, to which `queue_map` was applied, from running."""
     core = ResourceManagerCore(conf, cluster_timestamp=1)
     faults = [
         *_node_faults(conf, nodes),
+        *_node_event_faults(nodes, node_events),
         *_type_faults(core, workload, nodes),
         *_label_faults(workload, nodes),
         *_queue_faults(core, workload, queue_map),
@@ -97,6 +108,15 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
     return (f"{starts}workload file; a JVM takes seconds).", clients)
 
 
+def assumed_of_nodes(nodes: Sequence[WorkloadNode], events: Sequence[NodeEvent]) -> tuple[str, ...]:
+    """Describe the changes of the nodes during the workload; nothing if there are none."""
+    if not events:
+        return ()
+    counted = Counter(event.change.value for event in events)
+    changes = ", ".join(f"{change} {count}" for change, count in counted.items())
+    return (f"Nodes change ({changes}). The size of the cluster is that of all {len(nodes)} nodes, joined or not.",)
+
+
 def _range(values_ms: Set[int]) -> str:
     """Describe a set of durations: the only one, or the shortest and the longest."""
     shown = [duration(value) for value in sorted(values_ms or {0})]
@@ -112,6 +132,24 @@ def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator
         yield f"{are.format(_listed(twice))} listed twice (remove one of them)"
     if any(node.label for node in nodes) and not NODE_LABELS_ENABLED.of(conf):
         yield f"nodes have labels, but the configuration has none (set {NODE_LABELS_ENABLED.key}=true)"
+
+
+def _node_event_faults(nodes: Sequence[WorkloadNode], events: Sequence[NodeEvent]) -> Iterator[str]:
+    """Events of unknown nodes, before the start, or that cannot follow the one before it."""
+    known = {node.host for node in nodes}
+    last: dict[str, NodeChange] = {}
+    for event in sorted(events, key=lambda event: event.time_ms):
+        what = f"node {event.host}, {event.change.value} at {duration(event.time_ms)}"
+        before = last.get(event.host)
+        last[event.host] = event.change
+        if event.host not in known:
+            yield f"{what}: there is no such node (add it to the file of the nodes)"
+        elif event.time_ms < 0:
+            yield f"{what}: that is before the start (use a time of 0 or more)"
+        elif event.change is NodeChange.JOIN and before is NodeChange.JOIN:
+            yield f"{what}: it has joined before (remove one of the events, or let it leave between them)"
+        elif event.change is not NodeChange.JOIN and before in (NodeChange.LEAVE, NodeChange.LOST):
+            yield f"{what}: it is not there after {before.value} (remove one of the events, or let it join again)"
 
 
 def _type_faults(core: ResourceManagerCore, workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

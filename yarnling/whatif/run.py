@@ -32,13 +32,14 @@ from yarnling.run.trace import Line, Trace
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Engine
+from yarnling.simulation.node_events import joining_later, plan_node_events
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
-from yarnling.whatif.checks import assumed_of_starts, refuse_if_unfit, warnings_about
+from yarnling.whatif.checks import assumed_of_nodes, assumed_of_starts, refuse_if_unfit, warnings_about
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sampling import Sampler
-from yarnling.workload.model import Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import NodeEvent, Workload, WorkloadApplication, WorkloadNode
 
 DAY_MS = 24 * 3_600_000
 START_MAX_MS = 600_000
@@ -94,12 +95,18 @@ def run_what_if(
     nodes: Sequence[WorkloadNode],
     options: RunOptions = DEFAULTS,
     progress: Progress = lambda now_ms, until_ms: True,
+    *,
+    node_events: Sequence[NodeEvent] = (),
 ) -> WhatIfResult:
-    """Run the workload. Raises YarnException, with all faults, for a workload that does not fit the configuration."""
-    refuse_if_unfit(conf, workload, nodes)
+    """Run the workload, with the nodes' changes. Their times are since the start of the workload.
+
+    Raises YarnException, with all faults, for a workload that does not fit the configuration, and for events that do
+    not fit the nodes.
+    """
+    refuse_if_unfit(conf, workload, nodes, node_events=node_events)
     started_s = time.perf_counter()
     with without_logs(), seldom_collected():
-        running = _Running(conf, workload, nodes, options)
+        running = _Running(conf, workload, nodes, options, node_events)
         is_complete = running.go(progress)
     warnings = (*warnings_about(conf, workload, nodes), *options.warnings)
     return running.result(warnings, wall_s=round(time.perf_counter() - started_s, 3), is_complete=is_complete)
@@ -114,7 +121,12 @@ class _Running:
     """A run in progress. The cluster has started, and all nodes have registered, before the workload starts."""
 
     def __init__(
-        self, conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode], options: RunOptions
+        self,
+        conf: Configuration,
+        workload: Workload,
+        nodes: Sequence[WorkloadNode],
+        options: RunOptions,
+        node_events: Sequence[NodeEvent],
     ) -> None:
         self._conf = conf
         self._workload = workload
@@ -129,7 +141,10 @@ class _Running:
         )
         if options.observe is not None and self._trace is not None:
             options.observe(self._cluster, self._trace)
+        self._node_events = node_events
+        self._cluster.joining_later = joining_later(node_events)
         self._start()
+        plan_node_events(self._cluster, node_events)
         self._recording = Recording(self._engine, nodes)
         self._recording.scheduled = self._scheduled_ms
         labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
@@ -165,7 +180,11 @@ class _Running:
             recording.containers,
             tuple(sampler.samples),
             sampler.longest_waits(),
-            (*self._workload.assumptions, *assumed_of_starts(self._workload)),
+            (
+                *self._workload.assumptions,
+                *assumed_of_starts(self._workload),
+                *assumed_of_nodes(self._nodes, self._node_events),
+            ),
             warnings,
             self._engine.events,
             wall_s,
@@ -181,11 +200,12 @@ class _Running:
         """Start the cluster and wait until all nodes have registered."""
         self._cluster.start()
         until_ms = self._engine.now_ms + START_MAX_MS
-        while len(self._view().node_ids()) < len(self._nodes):
+        expected = len(self._nodes) - len(self._cluster.joining_later)
+        while len(self._view().node_ids()) < expected:
             if self._engine.now_ms >= until_ms:
                 registered = len(self._view().node_ids())
                 raise YarnException(
-                    f"only {registered} of {len(self._nodes)} nodes registered within {START_MAX_MS // 60_000} minutes"
+                    f"only {registered} of {expected} nodes registered within {START_MAX_MS // 60_000} minutes"
                     " (the ResourceManager refuses nodes below yarn.scheduler.minimum-allocation-mb and -vcores)"
                 )
             self._engine.run(self._engine.now_ms + 1000)

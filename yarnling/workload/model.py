@@ -85,6 +85,34 @@ class WorkloadNode(Struct, frozen=True):
     label: str = ""
 
 
+class NodeChange(Enum):
+    """A change of a node.
+
+    JOIN: its NodeManager starts, on a new machine or on one that has left or was lost; a drain ends. LEAVE: it is
+    decommissioned at once. DRAIN: it is decommissioned gracefully: it gets no more containers, and leaves once its
+    containers and their applications have ended, or after a timeout. LOST: the machine fails, with its containers; the
+    ResourceManager notices it after yarn.nm.liveness-monitor.expiry-interval-ms.
+    """
+
+    JOIN = "join"
+    LEAVE = "leave"
+    DRAIN = "drain"
+    LOST = "lost"
+
+
+class NodeEvent(Struct, frozen=True):
+    """A change of a node during a workload. A node whose first event is JOIN is not there before.
+
+    `timeout_s`: of DRAIN; negative: without limit; None: the configuration's
+    (yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs).
+    """
+
+    time_ms: int
+    host: str
+    change: NodeChange
+    timeout_s: int | None = None
+
+
 class WorkloadNodes(Struct, frozen=True):
     """The nodes of a cluster, as they were read.
 

@@ -2,7 +2,7 @@
 come after others, tasks of 0 ms to 20 s, and AMs that stay.
 
 Every third workload puts a queue under pressure, so that preemption takes containers back; every fifth is scheduled
-asynchronously.
+asynchronously; in every fourth, nodes join, leave, are drained and are lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.yarnling.simulation.random_clusters import (
     random_features,
 )
 from yarn.resource import Resource
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import NodeChange, NodeEvent, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 ASYNCHRONOUS = "yarn.scheduler.capacity.schedule-asynchronously.enable"
 UNTIL_MS = 90_000
@@ -37,6 +37,7 @@ class RandomWorkload(Struct, frozen=True):
     settings: dict[str, str]
     workload: Workload
     nodes: tuple[WorkloadNode, ...]
+    node_events: tuple[NodeEvent, ...] = ()
 
 
 def random_workload(seed: int) -> RandomWorkload:
@@ -56,7 +57,9 @@ def random_workload(seed: int) -> RandomWorkload:
     applications = [*_applications(draw, count, has_labels=has_labels)]
     applications += _pressing(draw, count) if is_pressed else ()
     applications.sort(key=lambda one: one.submit_ms)
-    return RandomWorkload(seed, settings, Workload(tuple(applications)), _nodes(count, has_labels=has_labels))
+    nodes = _nodes(count, has_labels=has_labels)
+    events = tuple(_node_events(draw, count)) if seed % 4 == 2 else ()
+    return RandomWorkload(seed, settings, Workload(tuple(applications)), nodes, events)
 
 
 def _nodes(count: int, *, has_labels: bool) -> tuple[WorkloadNode, ...]:
@@ -67,6 +70,15 @@ def _nodes(count: int, *, has_labels: bool) -> tuple[WorkloadNode, ...]:
         )
         for number in range(1, count + 1)
     )
+
+
+def _node_events(draw: random.Random, nodes: int) -> Iterator[NodeEvent]:
+    """Changes of up to four nodes; about half of them come back."""
+    for number in draw.sample(range(1, nodes + 1), min(nodes, draw.randint(2, 4))):
+        at_ms, change = draw.randint(1, 50_000), draw.choice((*NodeChange, NodeChange.DRAIN, NodeChange.LOST))
+        yield NodeEvent(at_ms, _host(number), change, draw.choice((None, 0, 5, 20)))
+        if change is not NodeChange.JOIN and draw.random() < 0.5:
+            yield NodeEvent(at_ms + draw.randint(1, 30_000), _host(number), NodeChange.JOIN)
 
 
 def _host(number: int) -> str:

@@ -156,7 +156,8 @@ def run_in(way: Way, of: RandomWorkload) -> WorkloadRun:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whatif, "WorkloadCluster", cluster)
         conf = whatif.what_if_configuration(None, of.settings).conf
-        result = whatif.run_what_if(conf, of.workload, of.nodes, whatif.RunOptions(of.seed, UNTIL_MS))
+        options = whatif.RunOptions(of.seed, UNTIL_MS)
+        result = whatif.run_what_if(conf, of.workload, of.nodes, options, node_events=of.node_events)
     (made,) = clusters
     found = tuple(steps.found)
     if made.quiet_heartbeats is not None:
