@@ -22,6 +22,7 @@ from am.client.environment import AMEnvironment
 from am.client.nm_client import NMClient
 from am.core.events import AllocateFailed, ContainersAllocated, ContainersCompleted, ShutdownOrdered
 from am.core.requests import ContainerRequest
+from wire.garbage_collection import collect_less_often
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
@@ -92,6 +93,7 @@ async def _start(nms: NMClient, container: Container) -> None:
 
 def main() -> None:
     window, warm_up, measured, result, *daemons = sys.argv[1:]
+    collect_less_often()
     clock = Clock([(name, int(pid)) for name, _, pid in (daemon.partition("=") for daemon in daemons)])
     asyncio.run(churn(int(window), int(warm_up), int(measured), clock, Path(result)))
 

@@ -59,8 +59,13 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     return figures | dask_figures()
 
 
-async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int = MEASURED) -> dict[str, float]:
-    """Containers per second, and microseconds of CPU per container for each kind of daemon."""
+async def emulated(
+    window: int = WINDOW, warm_up: int = WARM_UP, measured: int = MEASURED, pack: int | None = None
+) -> dict[str, float]:
+    """Containers per second, and microseconds of CPU per container for each kind of daemon.
+
+    `pack`: the number of NodeManagers in a process, as in ClusterOptions.
+    """
     with tempfile.TemporaryDirectory() as name:
         table, result = Path(name) / "table.yaml", Path(name) / "result.json"
         table.write_text(TABLE)
@@ -70,9 +75,9 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
             vcores=1_000,
             settings=SETTINGS,
             fast=True,
-            options=ClusterOptions(emulated=table),
+            options=ClusterOptions(emulated=table, pack=pack),
         ) as cluster:
-            daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
+            daemons = [f"rm={cluster.rm.pid}", *(f"nm={pid}" for pid in {node.daemon.pid for node in cluster.nodes})]
             arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]
             context = python_launch_context("benchmarks.churning_am", arguments)
             new = await cluster.client.new_application()

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from nm.shell.node_host import Hosting, NodeHost, NodeWebServices, OneNode
 from wire.core_shell import WallClock
 from wire.daemon import ReportReady, ended_by_signal
+from wire.garbage_collection import collect_less_often
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings.yarnling import PACK, WEB_ENABLED
@@ -39,6 +40,7 @@ async def serve(
     stopping = stop or asyncio.Event()
     variables = dict(os.environ if environ is None else environ)
     if stop is None:
+        collect_less_often()
         # Containers inherit that SIGQUIT is ignored. OUTPUT_THREAD_DUMP sends SIGQUIT, which is meant for programs that
         # handle it (a JVM) and must not end other programs. Hadoop's daemons inherit this from the shell that starts
         # them in the background.

@@ -6,7 +6,6 @@ await serve(conf, ready)      runs until SIGTERM or SIGINT; `ready` is called on
 from __future__ import annotations
 
 import asyncio
-import gc
 import getpass
 import logging
 import os
@@ -42,7 +41,7 @@ from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
 from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
 from wire.files.topology import Topology
-from wire.garbage_collection import uncollected
+from wire.garbage_collection import collect_less_often, uncollected
 from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
@@ -64,11 +63,6 @@ BROKEN = 70
 """Exit status after an invariant was broken (EX_SOFTWARE)."""
 STORE_FAILED = 74
 """Exit status if the state store is damaged or could not be written (EX_IOERR)."""
-GC_THRESHOLDS = (5_000, 50, 10)
-"""For gc.set_threshold. The core leaves no reference cycles, and a call at most five small objects, a megabyte in all
-between two collections. A collection visits everything that the last heartbeats of all nodes left, and no call is
-served meanwhile. With Python's defaults it took 5 % of a CPU with ten thousand nodes, and delayed calls by 50 ms every
-two seconds."""
 STALLS_PER_EXPIRY = 3
 """A stall of a third of the shortest expiry interval counts: Hadoop's liveness monitors check that often."""
 SEED_BITS = 32
@@ -108,7 +102,7 @@ async def serve(
     remedy, if it cannot start, except for a damaged state store, which is logged and has its own exit status.
     """
     if stop is None:
-        gc.set_threshold(*GC_THRESHOLDS)
+        collect_less_often()
     rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
     rm.give_up = stopping.set

@@ -20,7 +20,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TextIO
 
 from wire.daemon import Reload, ReportReady
 from wire.files.hadoop_xml import load_configuration
@@ -67,7 +67,7 @@ def start_logging(level: str) -> None:
 
     Only the data that the format shows is collected, which saves a third of the cost of a line.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _LineHandler(sys.stderr)
     handler.setFormatter(_LineFormatter(LOG_FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -82,6 +82,32 @@ def start_logging(level: str) -> None:
 def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
     """False for gRPC's traceback of a reply that could not be sent because the caller has closed the connection."""
     return record.exc_info is None or getattr(record.exc_info[0], "__name__", "") != "ExecuteBatchError"
+
+
+class _LineHandler(logging.Handler):
+    """Writes the lines of one turn of the event loop together, at the end of the turn; at once from WARNING on.
+
+    A write takes a third of the time of a line, and a NodeManager logs four lines for a container.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(f"{self.format(record)}\n")
+        if record.levelno >= logging.WARNING or (loop := asyncio._get_running_loop()) is None:
+            self.flush()
+        elif len(self._lines) == 1:
+            loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        with self.lock:
+            lines, self._lines = self._lines, []
+            if lines:
+                self._stream.write("".join(lines))
+                self._stream.flush()
 
 
 class _LineFormatter(logging.Formatter):

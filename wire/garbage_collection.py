@@ -19,6 +19,18 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+DAEMON_THRESHOLDS = (5_000, 50, 10)
+"""For gc.set_threshold in a ResourceManager, NodeManager or AM. Their cores leave no reference cycles, and a call at
+most five small objects, a megabyte in all between two collections. A collection visits everything that recent calls
+left, and no call is served meanwhile. With Python's defaults it took 5 % of the ResourceManager's CPU with ten thousand
+nodes, and delayed calls by 50 ms every two seconds; and a tenth of an AM's with a thousand containers."""
+
+
+def collect_less_often() -> None:
+    """Let Python collect garbage in this process after 5,000 new objects, instead of 700."""
+    gc.set_threshold(*DAEMON_THRESHOLDS)
+
+
 YOUNG_OBJECTS = 200_000
 """So many objects are made before Python looks for cyclic garbage among them: 20 ms, and at most about 50 MB."""
 COLLECTIONS_OF_OLDER = 4

@@ -38,6 +38,7 @@ from am.core.application_master import (
 )
 from am.core.events import ContainerStarted, ContainerStartFailed
 from am.core.reconciliation import MarkLost, NodeAnswered, NodeUnreachable, QueryNode, StopOrphan
+from wire.garbage_collection import collect_less_often
 from yarn.containers import ContainerStatus
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ContainerId, NodeId
@@ -58,6 +59,7 @@ def run_application_master(
     `on_unregistered` is called if the application has finished, so that no other attempt will follow.
     """
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    collect_less_often()
     exit_code, has_unregistered = EXIT_CRASH, False
     try:
         environment = AMEnvironment.read()

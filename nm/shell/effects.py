@@ -84,6 +84,9 @@ class NodeShell(CoreShell[Event, Effect]):
         parts = self.parts
         assert parts is not None, "set before the first event"
         match effect:
+            case StateChanged():
+                # First, because it is the most frequent.
+                self._log_change(effect)
             case SendHeartbeat(request, at_once):
                 parts.tracker.send_heartbeat(request, at_once=at_once)
             case SendRegistration(request):
@@ -117,8 +120,6 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.auxiliary.stop_application(application_id)
             case ForgetApplicationKeys(application_id):
                 parts.service.forget_keys(application_id)
-            case StateChanged():
-                self._log_change(effect)
             case Warn(text):
                 _logger.warning("%s", text)
             case InvariantsBroken(violations):

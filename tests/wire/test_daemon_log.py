@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import logging
 import sys
+import weakref
 
 import pytest
 
-from wire.daemon_process import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter
+from wire.daemon_process import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter, _LineHandler
 
 
 def test_lines_are_those_of_the_standard_formatter() -> None:
@@ -44,3 +47,56 @@ def test_a_trace_keeps_its_lines() -> None:
     lines = _LineFormatter("%(message)s").format(record).splitlines()
     assert lines[0] == "failed"
     assert lines[-2:] == ["ValueError: a", "b"]
+
+
+def _logger_to(stream: io.StringIO) -> tuple[logging.Logger, _LineHandler]:
+    handler = _LineHandler(stream)
+    handler.setFormatter(_LineFormatter("%(message)s"))
+    logger = logging.Logger("test")
+    logger.addHandler(handler)
+    return logger, handler
+
+
+class CountedWrites(io.StringIO):
+    """A stream that counts the calls of `write`."""
+
+    writes = 0
+
+    def write(self, text: str, /) -> int:
+        self.writes += 1
+        return super().write(text)
+
+
+async def test_lines_of_one_turn_of_the_loop_are_written_together() -> None:
+    stream = CountedWrites()
+    logger, _ = _logger_to(stream)
+    logger.info("a")
+    logger.info("b")
+    assert stream.getvalue() == ""
+    await asyncio.sleep(0)
+    assert (stream.getvalue(), stream.writes) == ("a\nb\n", 1)
+
+
+async def test_a_warning_is_written_at_once_after_the_lines_before_it() -> None:
+    stream = CountedWrites()
+    logger, _ = _logger_to(stream)
+    logger.info("a")
+    logger.warning("b")
+    assert stream.getvalue() == "a\nb\n"
+    await asyncio.sleep(0)
+    assert stream.writes == 1
+
+
+def test_without_a_loop_a_line_is_written_at_once() -> None:
+    stream = CountedWrites()
+    _logger_to(stream)[0].info("a")
+    assert stream.getvalue() == "a\n"
+
+
+async def test_what_was_not_written_yet_is_written_when_the_process_ends() -> None:
+    """`logging.shutdown` flushes all handlers; a forked daemon calls it, others have it called."""
+    stream = CountedWrites()
+    logger, handler = _logger_to(stream)
+    logger.info("a")
+    logging.shutdown([weakref.ref(handler)])
+    assert stream.getvalue() == "a\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from contextlib import suppress
 
-from wire.garbage_collection import YOUNG_OBJECTS, seldom_collected, uncollected
+from wire.garbage_collection import DAEMON_THRESHOLDS, YOUNG_OBJECTS, collect_less_often, seldom_collected, uncollected
 
 
 def test_automatic_collections_are_off_for_a_while() -> None:
@@ -43,3 +43,12 @@ def test_overlapping_blocks_leave_them_as_they_were() -> None:
     first.__exit__(None, None, None)
     second.__exit__(None, None, None)
     assert gc.get_threshold() == before
+
+
+def test_a_daemon_collects_less_often_than_python_does() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_less_often()
+        assert gc.get_threshold() == DAEMON_THRESHOLDS
+    finally:
+        gc.set_threshold(*before)

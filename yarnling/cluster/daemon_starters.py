@@ -6,6 +6,7 @@ import asyncio
 import gc
 import importlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -144,6 +145,7 @@ def run_forked(request: DaemonRequest, conf: Configuration, ready_fd: int, paren
         traceback.print_exc()
     finally:
         # Not sys.exit: it would run the parent's atexit handlers.
+        logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from rm.scheduler.model.rm_container import RMContainer
@@ -17,13 +18,14 @@ class EndedContainers:
     __slots__ = ("_by_id",)
 
     def __init__(self) -> None:
-        self._by_id: dict[ContainerId, tuple[RMContainer, int]] = {}
+        # Taking the oldest one out of a dict would search through the places of those taken out before.
+        self._by_id: OrderedDict[ContainerId, tuple[RMContainer, int]] = OrderedDict()
 
     def add(self, container: RMContainer, ended_ms: int) -> None:
         """Keep a container, and forget the one that ended first if there are too many."""
         by_id = self._by_id
         if len(by_id) >= ENDED_MAX:
-            del by_id[next(iter(by_id))]
+            by_id.popitem(last=False)
         by_id[container.id] = (container, ended_ms)
 
     def find(self, container_id: ContainerId) -> tuple[RMContainer, int] | None:
