@@ -44,12 +44,15 @@ SETTINGS = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"containers_per_s", "us_rm", "us_nm", "us_am", "true_50_s", "dask_tasks_per_s"}; us_* is CPU time per container
-    in µs.
+    """{"containers_per_s", "us_rm", "us_nm", "us_am", these four with "_packed", "true_50_s", "dask_tasks_per_s"}.
+
+    us_* is CPU time per container in µs.
     """
     compile_sources()
     progress(f"{WARM_UP + MEASURED} emulated containers on {NODES} NodeManagers")
     figures = asyncio.run(emulated())
+    progress(f"the same on {NODES} NodeManagers in one process")
+    figures |= {f"{name}_packed": value for name, value in asyncio.run(emulated(pack=NODES)).items()}
     times = []
     for run in range(TRUE_RUNS):
         progress(f"{TRUE_CONTAINERS} containers of `true`, run {run + 1} of {TRUE_RUNS}")

@@ -8,6 +8,7 @@ machine hardly changes. Times of calls are wall time.
 from __future__ import annotations
 
 import asyncio
+import io
 import statistics
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import psutil
+from rich.console import Console
 
 from wire.caller import RM_CALLER
 from wire.channel import Channels
@@ -32,12 +34,15 @@ from yarn.resource import Resource
 from yarn.settings import resourcemanager, yarnling
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.snapshot import node_table, state_table
+from yarnling.report.listing import PIPE_WIDTH, Listing
 
 FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
 """{name of the fleet in figures: (number of nodes, nodes per process)}."""
 SETTLE_S = 5.0
 MEASURED_S = 20.0
 COUNTED_S = 5.0
+VIEWS = 5
 PROBE_INTERVAL_S = 0.02
 AMS = 10
 AM_INTERVAL_S = 0.1
@@ -71,6 +76,7 @@ async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[
         async with _ams(cluster, 1, interval_s=PROBE_INTERVAL_S, window=0) as idle:
             figures |= await _figures(cluster, idle, "idle")
             figures |= await _heartbeats(cluster)
+        figures |= await _views(cluster)
         progress(f"{AMS} applications, {MEASURED_S:g} s")
         async with _ams(cluster, AMS, interval_s=AM_INTERVAL_S, window=WINDOW) as loaded:
             await asyncio.sleep(SETTLE_S)
@@ -129,6 +135,29 @@ async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
         "heartbeats_per_s": round(beats / passed_s),
         "rm_us_a_heartbeat": round((_cpu_s(rm) - rm_s) / max(beats, 1) * 1e6, 1),
     }
+
+
+async def _views(cluster: LocalCluster) -> dict[str, float]:
+    """The ms of CPU that the RM and this client spend on the list of all nodes, and on their summary.
+
+    The client also makes the table that `status` prints. What the RM does beside it is counted too.
+    """
+
+    async def listed() -> Listing:
+        return node_table(await cluster.client.nodes())
+
+    async def summarised() -> Listing:
+        return state_table(await cluster.client.node_groups())
+
+    rm, figures = [psutil.Process(cluster.rm.pid)], {}
+    console = Console(file=io.StringIO(), width=PIPE_WIDTH)
+    for name, view in (("list", listed), ("summary", summarised)):
+        rm_s, client_s = _cpu_s(rm), time.process_time()
+        for _ in range(VIEWS):
+            console.print(await view(), crop=False)
+        figures[f"rm_ms_{name}"] = round((_cpu_s(rm) - rm_s) / VIEWS * 1000, 1)
+        figures[f"client_ms_{name}"] = round((time.process_time() - client_s) / VIEWS * 1000, 1)
+    return figures
 
 
 @dataclass

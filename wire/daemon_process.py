@@ -103,11 +103,14 @@ class _LineHandler(logging.Handler):
             loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        with self.lock:
+        self.acquire()
+        try:
             lines, self._lines = self._lines, []
             if lines:
                 self._stream.write("".join(lines))
                 self._stream.flush()
+        finally:
+            self.release()
 
 
 class _LineFormatter(logging.Formatter):

@@ -8,15 +8,17 @@ from typing import cast
 
 import pytest
 
+from tests.yarnling.cli.test_top import NODE
 from yarn.applications import ApplicationAttemptReport, ApplicationReport, ContainerReport
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport
 from yarn.resource import NONE
-from yarn.states import ContainerState, YarnApplicationAttemptState, YarnApplicationState
+from yarn.states import ContainerState, NodeState, YarnApplicationAttemptState, YarnApplicationState
 from yarnling.cluster import client as client_module
 from yarnling.cluster.client import Client, WaitTimeout
-from yarnling.cluster.conditions import until, until_blocking, wait_containers
+from yarnling.cluster.conditions import until, until_blocking, wait_containers, wait_nodes
 
 APP = ApplicationId(1, 1)
 
@@ -169,3 +171,31 @@ class StartingApplication(RunningContainers):
 async def test_the_am_of_a_starting_application_is_not_one_of_its_tasks() -> None:
     with pytest.raises(WaitTimeout, match="0 containers of application_1_0001 run, not 1"):
         await wait_containers(cast(Client, StartingApplication()), APP, 1, 0)
+
+
+class RegisteringNodes:
+    """A client of a cluster in which one more node is RUNNING at each look. `lists`: how often all were listed."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.lists = 0
+
+    async def metrics(self) -> ClusterMetrics:
+        self.running += 1
+        return ClusterMetrics(total=self.running, active=self.running)
+
+    async def nodes(self, states: frozenset[NodeState]) -> tuple[NodeReport, ...]:
+        assert states == {NodeState.RUNNING}
+        self.lists += 1
+        return (NODE,) * self.running
+
+
+async def test_nodes_are_counted_until_there_are_enough_and_then_listed() -> None:
+    client = RegisteringNodes()
+    assert len(await wait_nodes(cast(Client, client), 5, NodeState.RUNNING, 60)) == 5
+    assert client.lists == 1
+
+
+async def test_a_timeout_of_nodes_names_their_number() -> None:
+    with pytest.raises(WaitTimeout, match="after 0 s 1 nodes are RUNNING, not 5"):
+        await wait_nodes(cast(Client, RegisteringNodes()), 5, NodeState.RUNNING, 0)

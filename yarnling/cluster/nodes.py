@@ -21,6 +21,7 @@ POLL_S = 0.1
 """The interval, in seconds, between two requests to the ResourceManager while a node is being decommissioned."""
 EXIT_TIMEOUT_S = 30.0
 """The time, in seconds, a NodeManager may take to exit after the ResourceManager has decommissioned it."""
+_NOT_RUNNING = frozenset(NodeState) - {NodeState.RUNNING}
 GONE = frozenset({NodeState.DECOMMISSIONED, NodeState.SHUTDOWN, NodeState.LOST})
 NAMED_MAX = 3
 """The number of nodes that one line names; often all nodes have the same health report."""
@@ -127,7 +128,15 @@ async def decommission(client: Client, hosts: ExcludedHosts, node: Node, timeout
 
 
 async def _report_of(client: Client, node: Node) -> NodeReport | None:
-    return next((report for report in await client.nodes() if report.node_id == node.id), None)
+    """The report of the node; None if the ResourceManager does not know it.
+
+    The list of all nodes, which may be thousands, is read only for a node that still is RUNNING.
+    """
+    for states in (_NOT_RUNNING, frozenset[NodeState]()):
+        for report in await client.nodes(states):
+            if report.node_id == node.id:
+                return report
+    return None
 
 
 def _has_gone(report: NodeReport | None) -> bool:

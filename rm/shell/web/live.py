@@ -1,7 +1,7 @@
 """yarnling's own REST API beside Hadoop's, for pages that follow a cluster: JSON only.
 
 GET /ws/yarnling/v1/changes                 server-sent events: `changed`, at most one a second, if something did
-GET /ws/yarnling/v1/nodes                   the nodes with their containers and reservations
+GET /ws/yarnling/v1/nodes                   the nodes with what is on them; `?state=`, `?node=`, `?limit=` select
 GET /ws/yarnling/v1/waiting                 explanations of the applications that wait, oldest first
 GET /ws/yarnling/v1/configuration           each key with its value, its origin and its meaning
 GET /ws/yarnling/v1/apps/{appid}/explain    an explanation; with `?what-if=true` also changes that would help
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from typing import Any
@@ -152,14 +153,45 @@ class LiveService:
 
     async def _nodes(self, request: WebRequest) -> TextAnswer:
         context, asker = self._core.context, asker_of(request)
-        nodes = await in_slices(collected(_node(context, node, asker) for node in list(context.nodes.values())))
-        return TextAnswer(await asyncio.to_thread(json.dumps, {"nodes": nodes}), JSON_UTF8)
+        wanted = _wanted_nodes(context, request)
+        answer = {
+            "count": len(wanted),
+            "largest_mb": max((node.capability.memory_mb for node in wanted), default=0),
+            "nodes": await in_slices(
+                collected(_node(context, node, asker) for node in islice(wanted, _limit(request.first("limit"))))
+            ),
+        }
+        return TextAnswer(await asyncio.to_thread(json.dumps, answer), JSON_UTF8)
+
+
+def _wanted_nodes(context: RMContext, request: WebRequest) -> list[RMNode]:
+    """The nodes in use that the query asks for: of one state, one node, or all."""
+    state, node_id = request.first("state"), request.first("node")
+    return [
+        node
+        for node in context.nodes.values()
+        if (state is None or node.state.name == state) and (node_id is None or str(node.node_id) == node_id)
+    ]
+
+
+def _limit(text: str | None) -> int | None:
+    """The number of nodes to list at most; None for all. Raises PlainRefusal."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise PlainRefusal(400, f"limit = {text!r}: must be a number of at most 9 digits")
+    return int(text)
 
 
 def _node(context: RMContext, node: RMNode, asker: Asker) -> dict[str, Any]:
     """A node with its containers, in the order in which they were placed."""
     scheduled = context.scheduler.nodes.get(node.node_id)
-    fields: dict[str, Any] = {"id": str(node.node_id), "rack": node.rack, "state": node.state.name}
+    fields: dict[str, Any] = {
+        "id": str(node.node_id),
+        "rack": node.rack,
+        "state": node.state.name,
+        "httpAddress": node.http_address,
+    }
     if scheduled is None:
         return {**fields, "total": node.capability.amounts(), "label": "", "containers": [], "reserved": None}
     reserved = scheduled.reserved_container

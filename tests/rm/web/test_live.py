@@ -49,7 +49,9 @@ async def get(application: WebApplication, path: str) -> Any:
 async def test_a_node_has_its_containers_with_their_applications(
     application: WebApplication, played: scene.Scene
 ) -> None:
-    nodes = (await get(application, "/nodes"))["nodes"]
+    found = await get(application, "/nodes")
+    nodes = found["nodes"]
+    assert (found["count"], found["largest_mb"]) == (2, max(node["total"]["memory-mb"] for node in nodes))
     assert {node["id"].partition(":")[0] for node in nodes} == {scene.NODE_1, scene.NODE_2}
     for node in nodes:
         used = sum(container["resource"]["memory-mb"] for container in node["containers"])
@@ -192,3 +194,20 @@ async def event(stream: http.client.HTTPResponse) -> int:
     lines = [await asyncio.to_thread(stream.readline) for _ in range(3)]
     assert (lines[0], lines[2]) == (b"event: changed\n", b"\n")
     return int(lines[1].removeprefix(b"data: "))
+
+
+async def test_a_page_gets_only_the_nodes_that_it_draws(tmp_path: Path) -> None:
+    async with serving(served(tmp_path)) as cluster:
+        nodes = [str((await cluster.node(f"127.0.0.{last}")).node_id) for last in (2, 3, 4)]
+        whole = (await of(cluster, "/nodes")).json
+        for query, listed, count in (
+            ("limit=1", nodes[:1], 3),
+            ("limit=9&state=RUNNING", nodes, 3),
+            ("state=UNHEALTHY", [], 0),
+            (f"node={nodes[1]}&limit=9", nodes[1:2], 1),
+        ):
+            found = (await of(cluster, f"/nodes?{query}")).json
+            assert ([node["id"] for node in found["nodes"]], found["count"]) == (listed, count)
+            assert all(node in whole["nodes"] for node in found["nodes"])
+        for limit in ("-1", "", "9" * 30):
+            assert (await of(cluster, f"/nodes?limit={limit}")).status == 400

@@ -6,15 +6,20 @@ import { amounts, colour, memory, moment, plural } from "/static/lib/format.js";
 import { linked } from "/static/rm/application.js";
 
 const SHOWN_MAX = 500;
+const OUT_OF_SERVICE = "LOST,REBOOTED,SHUTDOWN,DECOMMISSIONED";
 const BACK = new Set(["resume", "restart", "heal"]); // what can bring back a node that is out of service
 
 export const title = () => "Nodes";
 
-export async function load() {
-  const [live, all, controls] = await Promise.all([
-    get("/ws/yarnling/v1/nodes"), get("/ws/v1/cluster/nodes"), get("/ws/yarnling/v1/controls"),
+// Of a large cluster only the nodes that are drawn are loaded, and those that are out of service.
+export async function load(params) {
+  const wanted = new URLSearchParams({ limit: SHOWN_MAX });
+  if (params.state) wanted.set("state", params.state.toUpperCase());
+  if (params.query.get("node")) wanted.set("node", params.query.get("node"));
+  const [live, out, controls] = await Promise.all([
+    get(`/ws/yarnling/v1/nodes?${wanted}`), get(`/ws/v1/cluster/nodes?states=${OUT_OF_SERVICE}`), get("/ws/yarnling/v1/controls"),
   ]);
-  return { live: live.nodes, verbs: controls.nodes, reports: new Map((all.nodes.node ?? []).map((node) => [node.id, node])) };
+  return { live: live.nodes, count: live.count, scale: Math.max(1, live.largest_mb), verbs: controls.nodes, out: out.nodes?.node ?? [] };
 }
 
 let said = null; // what the last command has done
@@ -24,27 +29,24 @@ export function view(found, params, draw) {
   return id ? oneNode(found, id, draw) : allNodes(found, params.state, draw);
 }
 
-function allNodes({ live, reports, verbs }, state, draw) {
+function allNodes({ live, count, scale, out, verbs }, state, draw) {
   const wanted = state ? state.toUpperCase() : null;
-  const ids = new Set(live.map((node) => node.id));
-  const gone = [...reports.values()].filter((node) => !ids.has(node.id) && (!wanted || node.state === wanted));
-  const shown = live.filter((node) => !wanted || node.state === wanted);
-  const scale = Math.max(1, ...live.map((node) => node.total["memory-mb"]));
-  return html`${hatch}<h2>${plural(shown.length, "node")}${wanted ? ` in state ${wanted}` : ""}</h2>
+  const gone = out.filter((node) => !wanted || node.state === wanted);
+  return html`${hatch}<h2>${plural(count, "node")}${wanted ? ` in state ${wanted}` : ""}</h2>
     <p class="quiet">Each bar is a node's memory, to the same scale; each part is a container, in its application's colour.</p>
-    ${legendOf(shown)} ${outcome()}
-    ${shown.slice(0, SHOWN_MAX).map((node) => row(node, reports.get(node.id), scale, controlsOf(node, verbs, draw)))}
-    ${shown.length > SHOWN_MAX ? html`<p>The first ${SHOWN_MAX} of ${shown.length} are shown.</p>` : nothing}
+    ${legendOf(live)} ${outcome()}
+    ${live.map((node) => row(node, scale, controlsOf(node, verbs, draw)))}
+    ${count > live.length ? html`<p>The first ${live.length} of ${count} are shown.</p>` : nothing}
     ${gone.length ? html`<h2>Out of service</h2>${goneTable(gone, (node) => controlsOf(node, verbs.filter((verb) => BACK.has(verb)), draw))}` : nothing}`;
 }
 
 // One node, with a table of its containers.
-function oneNode({ live, reports, verbs }, id, draw) {
+function oneNode({ live, out, verbs }, id, draw) {
   const node = live.find((one) => one.id === id);
-  const report = reports.get(id);
-  if (!node) return html`<h2>${id}</h2><p>${report ? `The node is ${report.state}.` : "There is no such node."}</p>`;
+  const gone = out.find((one) => one.id === id);
+  if (!node) return html`<h2>${id}</h2><p>${gone ? `The node is ${gone.state}.` : "There is no such node."}</p>`;
   return html`${hatch}<h2>${id}</h2>${legendOf([node])} ${outcome()}
-    ${row(node, report, Math.max(1, node.total["memory-mb"]), controlsOf(node, verbs, draw))}
+    ${row(node, Math.max(1, node.total["memory-mb"]), controlsOf(node, verbs, draw))}
     ${node.reserved?.id ? html`<h3>Reserved</h3>${containerTable([node.reserved])}` : nothing}
     <h3>${plural(node.containers.length, "container")}</h3>
     ${node.containers.length ? containerTable(node.containers) : nothing}`;
@@ -84,7 +86,7 @@ function controlsOf(node, verbs, draw) {
     ${verbs.map((verb) => html`<button data-verb=${verb} @click=${command}>${verb}</button> `)}</details>`;
 }
 
-function row(node, report, scale, controls) {
+function row(node, scale, controls) {
   const used = node.containers.reduce((sum, container) => sum + container.resource["memory-mb"], 0);
   const total = node.total["memory-mb"];
   const label = `${node.id}: ${memory(used)} of ${memory(total)} in ${plural(node.containers.length, "container")}`;
@@ -102,7 +104,7 @@ function row(node, report, scale, controls) {
       title: `reserved for ${node.reserved.app ?? "another user"}: ${memory(node.reserved.resource["memory-mb"])}`,
     });
   }
-  const address = report?.nodeHTTPAddress;
+  const address = node.httpAddress;
   return html`<div class="node">
     <span>${address && !address.endsWith(":0") ? html`<a href="http://${address}/node">${node.id}</a>` : node.id}
       <span class="quiet">${node.rack === "/default-rack" ? "" : node.rack} ${node.label}</span>
