@@ -15,7 +15,8 @@ from tests.yarnling.whatif.small_clusters import (
     tasks,
 )
 from yarn.errors import YarnException
-from yarnling.whatif.result import ContainerOutcome, End, WhatIfResult
+from yarnling.whatif.containers import ContainerOutcome, End
+from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import run_what_if
 from yarnling.workload.model import NodeChange, NodeEvent, Workload, WorkloadApplication
 
