@@ -102,6 +102,8 @@ def _summarise(
     )
     for line in _findings(recorder):
         print_indented(console, Text(f"  {in_line(line)}"))
+    command = f"yarnling workload import {options.out} -o day.jsonl --nodes-out nodes.json --conf-out conf"
+    console.print(Text(shown(f"To simulate it: {command}")), soft_wrap=True)
 
 
 def _findings(recorder: ClusterRecorder) -> list[str]:

@@ -12,7 +12,7 @@ from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.options.simulate import ImportOptions
-from yarnling.cli.shared.arguments import TRACES, check_output_file, reading_arguments
+from yarnling.cli.shared.arguments import TRACES, check_output_directory, check_output_file, reading_arguments
 from yarnling.cli.shared.output import notices, print_indented, print_json, terminal
 from yarnling.report.escapes import shown
 from yarnling.report.listing import Listing
@@ -20,8 +20,10 @@ from yarnling.report.wording import counted
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text
 from yarnling.workload.evidence import Basis, share_of
-from yarnling.workload.formats import all_formats, read_node_list, read_workload
+from yarnling.workload.formats import all_formats, read_node_list, read_recorded_cluster, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
+from yarnling.workload.recorded_cluster import RecordedCluster
+from yarnling.workload.recorded_conditions import RecordedFiles, RecordedWaits, recorded_files, recorded_waits
 from yarnling.workload.rest_scheduler import as_xml, read_queues
 from yarnling.workload.scaling import scaled
 from yarnling.workload.statistics import (
@@ -60,10 +62,14 @@ def import_file(options: ImportOptions) -> None:
             raise YarnException("--scale 0 leaves no application (name a larger factor)")
         workload = scaled(workload, options.scale, options.defaults.seed)
         nodes = read_node_list(options.nodes or options.file) if options.nodes_out else WorkloadNodes(())
-        workload = workload.with_assumptions(nodes.assumptions)
+        check_output_directory(options.conf_out)
+        cluster = read_recorded_cluster(options.file)
+        files = _configuration(options, cluster)
+        workload = workload.with_assumptions((*nodes.assumptions, *files.notes))
     write_workload(workload, options.out)
     if options.nodes_out:
         write_nodes(nodes.nodes, options.nodes_out)
+    _write_files(files, options.conf_out)
     if options.as_json:
         print_json(_plain(workload))
         return
@@ -71,8 +77,39 @@ def import_file(options: ImportOptions) -> None:
     console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
     if options.nodes_out:
         console.print(Text(shown(f"{options.nodes_out}: {counted(len(nodes.nodes), 'node')}")), soft_wrap=True)
+    for name in files.files:
+        console.print(Text(shown(f"{options.conf_out}/{name}: as it was when the recording began")), soft_wrap=True)
     _print_evidence(workload, console)
+    _print_waits(recorded_waits(cluster) if cluster else [], console)
     _print_assumptions(workload, console)
+
+
+def _configuration(options: ImportOptions, cluster: RecordedCluster | None) -> RecordedFiles:
+    """The files of --conf-out. Raises YarnException if the input has none."""
+    if options.conf_out is None:
+        return RecordedFiles({}, ())
+    if cluster is None:
+        raise YarnException(f"{options.file}: only a recording has a configuration for --conf-out")
+    return recorded_files(cluster)
+
+
+def _write_files(files: RecordedFiles, directory: Path | None) -> None:
+    for name, text in files.files.items():
+        assert directory is not None, "there are files only for a directory"
+        directory.mkdir(parents=True, exist_ok=True)
+        with full_disk_named(directory / name):
+            (directory / name).write_text(text, encoding="utf-8")
+
+
+def _print_waits(waits: list[RecordedWaits], console: Console) -> None:
+    """Print how long AMs really waited, for the comparison with a simulation."""
+    if not waits:
+        return
+    console.print("\nWaits of AMs that were recorded, from submission to launch:")
+    table = Listing("queue", "applications", "p50", "p95")
+    for each in waits:
+        table.add_row(each.queue, f"{each.applications:,}", _time(each.p50_ms), _time(each.p95_ms))
+    console.print(table, crop=False)
 
 
 def show(file: Path, format_name: str, defaults: Defaults, *, as_json: bool) -> None:

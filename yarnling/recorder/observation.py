@@ -130,12 +130,11 @@ class ClusterObserver:
             yield seen
 
     def see_metrics(self, at_ms: int, answer: Mapping[str, Any]) -> Iterator[SeenLine]:
-        """The answer to GET /ws/v1/cluster/metrics."""
+        """The answer to GET /ws/v1/cluster/metrics. There is a line even if nothing changed: each poll has one."""
         metrics = _object(answer, "clusterMetrics")
         (found,) = self._fields("metrics", [metrics], dict.fromkeys(METRICS, int))
-        if changed := _changes(self._metrics, found):
-            self._metrics = found
-            yield MetricsSeen(at_ms, changed)
+        yield MetricsSeen(at_ms, _changes(self._metrics, found))
+        self._metrics = found
 
     def see_applications(self, at_ms: int, entries: Iterable[Any], *, all_live: bool) -> Iterator[SeenLine]:
         """Applications of answers to GET /ws/v1/cluster/apps. `all_live`: all that have not ended are among them."""

@@ -18,6 +18,10 @@ from yarnling.workload.dynoyarn import read_dynoyarn
 from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.line_files import Line, head_of, lines_of
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
+from yarnling.workload.recorded_applications import read_recording
+from yarnling.workload.recorded_cluster import RecordedCluster, read_cluster
+from yarnling.workload.recorded_conditions import recorded_nodes
+from yarnling.workload.recording_lines import MARK
 from yarnling.workload.rest_answers import refuse_other_answers
 from yarnling.workload.rest_applications import read_applications
 from yarnling.workload.rest_cluster import read_cluster_nodes
@@ -62,6 +66,7 @@ class LinesFormat(Struct, frozen=True):
 
 LINES_FORMATS: Mapping[str, LinesFormat] = {
     "rm-log": LinesFormat("the log of a ResourceManager, or its audit log", rm_log.MARKS, rm_log.read_rm_log),
+    "recording": LinesFormat("what yarnling record wrote", re.compile(re.escape(MARK)), read_recording),
 }
 
 FORMATS: Mapping[str, Format] = {
@@ -121,6 +126,11 @@ def read_workload(path: Path, format_name: str = "", defaults: Defaults = _DEFAU
     return replace(workload, evidence=(Evidence(chosen.basis, 1.0, chosen.rests_on),))
 
 
+def read_recorded_cluster(path: Path) -> RecordedCluster | None:
+    """The cluster of a recording; None if the file or directory is none."""
+    return read_cluster(lines_of(path), str(path)) if _lines_format(path) == "recording" else None
+
+
 def all_formats() -> dict[str, str]:
     """{name: about}, of all formats."""
     return {name: each.about for formats in (FORMATS, LINES_FORMATS) for name, each in formats.items()}
@@ -161,8 +171,11 @@ def read_node_list(path: Path) -> WorkloadNodes:
     trace implies. Raises ConfigurationException with every fault.
     """
     source = str(path)
-    if _lines_format(path) == "rm-log":
+    format_name = _lines_format(path)
+    if format_name == "rm-log":
         found = rm_log.read_rm_log_nodes(lines_of(path), source)
+    elif format_name == "recording":
+        found = recorded_nodes(read_cluster(lines_of(path), source))
     else:
         found = _parse_nodes(_content(path), source)
     hosts: set[str] = set()

@@ -28,6 +28,7 @@ REACTION_MS = 1000
 
 It is the interval at which AMRMClient and MapReduce's AM call.
 """
+RECORDED_ABOUT = "sizes, starts and ends of containers"
 AM_ABOUT = "AMs"
 REQUESTED_AT_ONCE = (
     "The containers of an application are requested at once, anywhere, and again when all earlier ones have ended: it "
@@ -47,7 +48,7 @@ class ObservedContainer(Struct, frozen=True, gc=False):
     resource: Resource
     label: str = ""
     basis: Basis = Basis.RECORDED
-    about: str = "sizes, starts and ends of containers"
+    about: str = RECORDED_ABOUT
 
     @property
     def mb_ms(self) -> int:
@@ -75,7 +76,7 @@ class ObservedApplication(Struct, kw_only=True):
         am, start_ms = self.am, AM_START_MS if self.am_start_ms is None else self.am_start_ms
         am_ms = 0 if am is None else max(am.end_ms - am.placed_ms, 0)
         if am is not None:
-            about = AM_ABOUT if am.basis is Basis.RECORDED else am.about
+            about = AM_ABOUT if am.about == RECORDED_ABOUT else am.about
             account.add(am.basis, about, am.resource.memory_mb * am_ms)
         for container in self.containers:
             account.add(container.basis, container.about, container.mb_ms)

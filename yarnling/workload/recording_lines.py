@@ -40,7 +40,7 @@ class ManagerSeen(SeenLine, frozen=True, tag="rm"):
 
 
 class MetricsSeen(SeenLine, frozen=True, tag="metrics"):
-    """Fields of GET /ws/v1/cluster/metrics that changed."""
+    """Fields of GET /ws/v1/cluster/metrics that changed. Each poll has this line, also if none did."""
 
     values: dict[str, int] = {}
 

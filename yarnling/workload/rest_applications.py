@@ -97,9 +97,12 @@ class _Application(LenientSection):
 _USED = frozenset(field.alias or name for name, field in _Application.model_fields.items())
 
 
-def read_applications(text: str, source: str, defaults: Defaults) -> Workload:
-    """The workload that an answer describes. Raises ConfigurationException with all faults."""
-    reader, faults = _Reader(source, defaults), Faults(source, first=0)
+def read_applications(text: str, source: str, defaults: Defaults, account: EvidenceAccount | None = None) -> Workload:
+    """The workload that an answer describes. Its memory is added to the account, if there is one.
+
+    Raises ConfigurationException with all faults.
+    """
+    reader, faults = _Reader(source, defaults, account or EvidenceAccount()), Faults(source, first=0)
     entries = _entries(with_quoted_constants(text), source)
     if not entries:
         raise refusal(source, "has no applications: there is nothing to import", QUERY_REMEDY)
@@ -177,15 +180,15 @@ def _groups(shape: Shape, kind: str, label: str) -> Iterator[TaskGroup]:
 class _Reader:
     """Turns the entries of an answer into applications, and counts what it had to assume."""
 
-    def __init__(self, source: str, defaults: Defaults) -> None:
+    def __init__(self, source: str, defaults: Defaults, account: EvidenceAccount) -> None:
         self._defaults = defaults
         self._source = source
+        self._account = account
         self._tally = WorkloadCount(source)
         self._entries: list[_Application] = []
         self._seen: Counter[str] = Counter()
         self._not_finite: dict[str, list[str]] = {}
         self._recorded_mb_ms = self._simulated_mb_ms = 0
-        self._account = EvidenceAccount()
 
     def add(self, entry: _Application) -> None:
         """Note an application. One that has used nothing is left out, and one that contradicts itself."""

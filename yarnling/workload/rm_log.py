@@ -30,7 +30,7 @@ from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
-from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
+from yarnling.workload.observed import RECORDED_ABOUT, REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 
@@ -45,7 +45,6 @@ OPEN_ABOUT = "containers that still ran when the log ends, or when their applica
 EARLIER_ABOUT = "containers that were allocated before the log begins, counted from its beginning"
 UNSIZED_ABOUT = "sizes of containers that the log does not say"
 
-RECORDED_ABOUT = "sizes, starts and ends of containers"
 UNFETCHED_ABOUT = f"containers whose fetching by the AM is not in the log: {FETCH_MS / 1000:g} s after the allocation"
 
 _TIME = re.compile(r"\D{0,3}(\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d)(?:[,.](\d{3}))?")

@@ -12,6 +12,7 @@ from yarnling.cli.app import app
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.workload.formats import FORMATS, read_nodes, read_workload
 
+RECORDED = Path(__file__).parents[1] / "workload" / "recorded"
 TASK = '{"container.duration.ms": 60000, "container.host": "/r/n1", "count": 3}'
 JOB = f'{{"job.id": "j1", "job.user": "ann", "job.queue.name": "etl", "job.start.ms": 0, "job.tasks": [{TASK}]}}'
 
@@ -144,3 +145,19 @@ def test_the_queues_of_an_answer_become_a_configuration(tmp_path: Path) -> None:
     assert "1 queue\n" in text
     assert "no queue mappings" in text
     assert "root.default.capacity" in (tmp_path / "capacity-scheduler.xml").read_text()
+
+
+def test_a_recording_becomes_a_workload_nodes_and_a_configuration(tmp_path: Path) -> None:
+    out, nodes, conf = tmp_path / "w.jsonl", tmp_path / "n.json", tmp_path / "conf"
+    text = yarnling("import", RECORDED / "2026-11-27.jsonl.gz", "-o", out, "--nodes-out", nodes, "--conf-out", conf)
+    assert f"{conf}/capacity-scheduler.xml: as it was when the recording began" in text
+    assert "Waits of AMs that were recorded, from submission to launch:\n" in text
+    assert "root.ml     10" in text
+    assert len(read_nodes(nodes)) == 4
+    assert sorted(path.name for path in conf.iterdir()) == ["capacity-scheduler.xml", "yarn-site.xml"]
+
+
+def test_only_a_recording_has_a_configuration(tmp_path: Path, jobs: Path) -> None:
+    with pytest.raises(UsageException, match="only a recording has a configuration for --conf-out"):
+        yarnling("import", jobs, "-o", tmp_path / "w.jsonl", "--conf-out", tmp_path / "conf")
+    assert not (tmp_path / "w.jsonl").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ TASK = {"container.duration.ms": 60_000, "count": 3}
 JOB = {"job.id": "j", "job.user": "ann", "job.queue.name": "etl", "job.start.ms": 0}
 
 
-def sls(tmp_path: Path, *tasks: dict[str, object], **more: object) -> Path:
+def sls(tmp_path: Path, *tasks: dict[str, Any], **more: object) -> Path:
     (tmp_path / "jobs.json").write_text(json.dumps({**JOB, **more, "job.tasks": list(tasks)}))
     return tmp_path / "jobs.json"
 

@@ -171,6 +171,10 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
         Path | None,
         typer.Option(metavar="FILE", help="Where the nodes are read from (default: the hosts that FILE names)."),
     ] = None
+    conf_out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write the configuration of a recording into this directory."),
+    ] = None
     format_name: Format = ""
     scale: Annotated[
         float, typer.Option(metavar="FACTOR", help="Load factor: so many times the applications.", min=0)

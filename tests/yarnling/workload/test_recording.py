@@ -1,0 +1,263 @@
+"""The workload, the nodes and the configuration of a recording.
+
+recorded/2026-11-27.jsonl.gz is a recording of Hadoop 3.4.1's ResourceManager, polled each 2 s while
+recorded/workload.jsonl ran on it in real time, after some applications that warmed it up. The others are recordings of
+answers that a test made up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.yarnling.recorder.fake_cluster import START_MS, Clock, FakeCluster, app, node, recorder_of
+from yarn.faults import ConfigurationException
+from yarn.resource import Resource
+from yarnling.workload.defaults import Defaults
+from yarnling.workload.evidence import Basis, share_of
+from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_workload
+from yarnling.workload.model import WorkloadApplication
+from yarnling.workload.recorded_cluster import RecordedCluster
+from yarnling.workload.recorded_conditions import RecordedWaits, recorded_files, recorded_waits
+
+RECORDED = Path(__file__).parent / "recorded"
+RECORDING = RECORDED / "2026-11-27.jsonl.gz"
+NAMES = json.loads((RECORDED / "recording-names.json").read_text())
+TRUE = {each.name: each for each in read_workload(RECORDED / "workload.jsonl").applications}
+
+
+class Day:
+    """A cluster that is recorded into a directory, one poll each 15 s."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / "recording"
+        self.cluster, self.clock = FakeCluster(), Clock()
+        self.recorder = recorder_of(self.cluster, self.directory, self.clock)
+
+    def poll(self, *live: dict[str, Any], ended: tuple[dict[str, Any], ...] = (), count: int = 1) -> None:
+        self.cluster.live, self.cluster.ended = list(live), list(ended)
+        for _ in range(count):
+            asyncio.run(self.recorder.poll())
+            self.clock.now_ms += 15_000
+
+    def list_containers(self, *numbers: int, memory_mb: int = 2048) -> None:
+        """The containers that the first application has, its AM of 1024 MB among them."""
+        rows = [
+            {
+                "containerId": f"container_1_0001_01_{number:06}",
+                "allocatedMB": str(memory_mb if number > 1 else 1024),
+                "allocatedVCores": "1",
+                "priority": "1",
+                "startedTime": "5",
+            }
+            for number in (1, *numbers)
+        ]
+        path = "/apps/application_1_0001/appattempts/appattempt_1_0001_000001/containers"
+        self.cluster.answers[path] = {"container": rows}
+
+    def application(self, **defaults: Any) -> WorkloadApplication:
+        (application,) = read_workload(self.directory, defaults=Defaults(**defaults)).applications
+        return application
+
+    def read(self) -> RecordedCluster:
+        cluster = read_recorded_cluster(self.directory)
+        assert cluster is not None
+        return cluster
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Day:
+    return Day(tmp_path)
+
+
+def holds(containers: int, memory_mb: int, **more: Any) -> dict[str, Any]:
+    """The first application with so many containers, an AM of 1024 MB among them."""
+    return app(1, runningContainers=containers, allocatedMB=memory_mb, allocatedVCores=containers, **more)
+
+
+def ended(at_ms: int, memory_seconds: int, **more: Any) -> dict[str, Any]:
+    return holds(
+        -1, -1, state="FINISHED", finishedTime=START_MS + at_ms, elapsedTime=at_ms, memorySeconds=memory_seconds, **more
+    )
+
+
+def test_hadoops_cluster_has_all_applications_with_their_sizes() -> None:
+    workload = read_workload(RECORDING)
+    applications = [each for each in workload.applications if NAMES[each.name] != "warm"]
+    assert len(applications) == len(TRUE)
+    for each in applications:
+        true = TRUE[NAMES[each.name]]
+        assert (each.user, each.queue, each.kind) == (true.user, true.queue, true.kind)
+        assert each.am_resource == true.am_resource
+        assert {group.resource for group in each.groups} == {group.resource for group in true.groups}
+    assert share_of(workload.evidence, Basis.ASSUMED) < 0.02
+
+
+def test_hadoops_cluster_has_the_memory_hours_that_it_reports() -> None:
+    """They are a seventh more than the tasks had: surplus containers count, and the times until tasks start."""
+
+    def mb_s(application: WorkloadApplication) -> float:
+        return sum(group.resource.memory_mb * sum(group.durations_ms) for group in application.groups) / 1000
+
+    applications = [each for each in read_workload(RECORDING).applications if NAMES[each.name] != "warm"]
+    assert sum(map(mb_s, applications)) / sum(map(mb_s, TRUE.values())) == pytest.approx(1.13, abs=0.01)
+
+
+def test_hadoops_nodes_and_configuration_are_written() -> None:
+    nodes = read_node_list(RECORDING).nodes
+    assert [(each.host, each.resource) for each in nodes] == [
+        (f"127.0.1.{n}", Resource(16384, 16)) for n in range(1, 5)
+    ]
+    cluster = read_recorded_cluster(RECORDING)
+    assert cluster is not None
+    files = recorded_files(cluster).files
+    assert "<name>yarn.scheduler.capacity.root.etl.capacity</name><value>60</value>" in files["capacity-scheduler.xml"]
+    assert "CapacityScheduler" in files["yarn-site.xml"]
+    etl = next(each for each in recorded_waits(cluster) if each.queue == "root.etl")
+    assert etl.applications == 10
+    assert 1000 < etl.p50_ms < etl.p95_ms < 20_000
+
+
+def test_executors_run_from_their_poll_to_the_end(day: Day) -> None:
+    day.poll(holds(1, 1024))
+    day.poll(holds(3, 5120), count=4)
+    day.poll(ended=(ended(70_000, 250_000),))
+    application = day.application()
+    (group,) = application.groups
+    assert (group.resource, len(group.durations_ms)) == (Resource(2048, 1), 2)
+    # Seen from 7.5 to 70 s; the ResourceManager counted less: 250,000 MB-s, of which the AM had 69,632.
+    assert sum(group.durations_ms) * 2.048 == pytest.approx(250_000 - 68 * 1024, abs=4)
+    assert (application.submit_ms, application.am_resource) == (0, Resource(1024, 1))
+
+
+def test_containers_that_end_are_the_oldest(day: Day) -> None:
+    day.poll(holds(1, 1024))
+    day.poll(holds(3, 5120), count=2)
+    day.poll(holds(2, 3072), count=2)
+    day.poll(holds(3, 5120), count=2)
+    day.poll(ended=(ended(105_000, 0),))
+    (group,) = day.application().groups
+    assert sorted(group.durations_ms) == [30_000, 37_500, 97_500]
+
+
+def test_a_list_tells_how_many_ran_one_after_another(day: Day) -> None:
+    """Two containers at each of 20 polls, and the last one has number 41: 40 containers of 15 s."""
+    day.poll(holds(1, 1024))
+    day.list_containers(2, 3)
+    day.poll(holds(3, 5120), count=19)
+    day.list_containers(40, 41)
+    day.poll(holds(3, 5120))
+    day.poll(holds(1, 1024))
+    day.poll(ended=(ended(330_000, 0),))
+    (group,) = day.application().groups
+    assert len(group.durations_ms) == pytest.approx(40, abs=2)
+    assert sum(group.durations_ms) == 2 * 300_000
+
+
+def test_tasks_without_a_list_are_assumed(day: Day) -> None:
+    day.poll(holds(1, 1024, applicationType="MAPREDUCE"))
+    day.poll(holds(3, 5120, applicationType="MAPREDUCE", amContainerLogs=""), count=8)
+    day.poll(ended=(ended(135_000, 0, applicationType="MAPREDUCE"),))
+    workload = read_workload(day.directory, defaults=Defaults(task_ms=15_000))
+    assert sum(each.containers for each in workload.applications) == 16
+    assert share_of(workload.evidence, Basis.ASSUMED) > 0.5
+
+
+def test_sizes_of_two_kinds_of_containers_are_told_apart(day: Day) -> None:
+    day.poll(holds(1, 1024))
+    day.poll(holds(3, 5120), count=2)
+    day.poll(holds(4, 5120 + 8192), count=2)
+    day.poll(ended=(ended(75_000, 0),))
+    assert {group.resource.memory_mb for group in day.application().groups} == {2048, 8192}
+
+
+def test_short_applications_are_made_of_their_totals(day: Day) -> None:
+    day.poll(holds(1, 1024), count=2)
+    day.poll(ended=(ended(40_000, 200_000, vcoreSeconds=100, applicationType="TEZ"),))
+    workload = read_workload(day.directory)
+    assert [each.name for each in workload.applications] == ["application_1_0001"]
+    assert any("1 applications ended before a poll saw a container" in each for each in workload.assumptions)
+    assert sum(each.share for each in workload.evidence) == pytest.approx(1)
+
+
+def test_a_recording_that_goes_on_after_the_recorder_was_stopped(tmp_path: Path) -> None:
+    day = Day(tmp_path)
+    day.poll(holds(3, 5120), count=3)
+    day.recorder._files.close()
+    day.clock.now_ms += 60_000
+    day.recorder = recorder_of(day.cluster, day.directory, day.clock)
+    day.poll(holds(3, 5120), count=2)
+    day.poll(ended=(ended(135_000, 0),))
+    (group,) = day.application().groups
+    assert sum(group.durations_ms) > 2 * 100_000
+
+
+def test_an_application_that_was_not_seen_again_ended_before(tmp_path: Path) -> None:
+    day = Day(tmp_path)
+    day.poll(holds(3, 5120), count=3)
+    day.recorder._files.close()
+    day.clock.now_ms += 3_600_000
+    day.recorder = recorder_of(day.cluster, day.directory, day.clock)
+    day.poll(app(2), count=3)
+    first = next(each for each in read_workload(day.directory).applications if each.name.endswith("1"))
+    assert max(first.groups[0].durations_ms) <= 45_000
+
+
+def test_nodes_that_ran_less_than_half_of_the_time_are_left_out(day: Day) -> None:
+    day.cluster.answers["/nodes"] = {"nodes": {"node": [node("n1"), node("n2")]}}
+    day.poll(holds(3, 5120), count=4)
+    day.cluster.answers["/nodes"] = {"nodes": {"node": [node("n1", state="LOST"), node("n2"), node("n3")]}}
+    day.poll(holds(3, 5120), count=6)
+    listed = read_node_list(day.directory)
+    assert [each.host for each in listed.nodes] == ["n2", "n3"]
+    assert listed.assumptions == (
+        "During the recording 1 nodes joined and 1 left (1 LOST); it has the times.",
+        "1 nodes that ran for less than half of the recording are left out.",
+    )
+    assert day.read().nodes["n1:1"].changes == [(START_MS, "RUNNING"), (START_MS + 60_000, "LOST")]
+
+
+def test_changes_of_the_configuration_are_listed_and_the_first_is_written(day: Day) -> None:
+    key = "yarn.scheduler.minimum-allocation-mb"
+    conf = {"properties": [{"key": key, "value": "512", "resource": "yarn-site.xml"}]}
+    day.cluster.answers["/conf"] = conf
+    day.poll(holds(3, 5120), count=2)
+    day.cluster.started_ms = 2
+    conf["properties"][0]["value"] = "1024"
+    day.poll(holds(3, 5120), count=2)
+    del day.cluster.answers["/conf"]
+    cluster = day.read()
+    cluster.queues.clear()
+    found = recorded_files(cluster)
+    assert f"<name>{key}</name><value>512</value>" in found.files["yarn-site.xml"]
+    assert any(f"30 s after the beginning: {key}" in note for note in found.notes)
+
+
+def test_waits_of_ams_are_those_that_the_resource_manager_reports(day: Day) -> None:
+    live = [app(number, launchTime=START_MS + 1000 * number) for number in range(1, 21)]
+    day.poll(*live, app(21, launchTime=0))
+    assert recorded_waits(day.read()) == [RecordedWaits("root.etl", 20, 10_000, 19_000)]
+
+
+def test_lines_that_cannot_be_read_are_counted(day: Day, tmp_path: Path) -> None:
+    day.poll(holds(3, 5120), count=2)
+    lines = [
+        "",
+        "nonsense",
+        "[" * 5000,
+        '{"what":"new","at":1}',
+        '{"what":"apps","at":"x"}',
+        '{"what":"recording","at":1}',
+    ]
+    (tmp_path / "recording" / "9.jsonl").write_text("\n".join(lines))
+    assert day.read().unreadable == 4
+
+
+def test_a_recording_without_applications_is_refused(day: Day) -> None:
+    day.poll()
+    with pytest.raises(ConfigurationException, match="has no application to import"):
+        read_workload(day.directory)

@@ -1,0 +1,243 @@
+"""Makes a workload of a recorded cluster: containers from how many an application held at each poll, and from lists.
+
+A poll says how many containers an application holds, and how much memory. When the number rises, containers began, and
+when it falls, the oldest of them ended, in the middle between two polls. Containers that follow one another between two
+polls look like one. The lists that a recorder takes of some applications help: they have sizes, and the number of a
+container says how many were allocated before it. So the mean run time is the time of all containers until the list,
+divided by the number of the last one, and longer ones are cut into containers of that length. Without a list, tasks of
+MapReduce and Tez are taken to run for `Defaults.task_ms`. At the end the ResourceManager reports the memory-seconds of
+an application, to which all run times are scaled.
+
+An application that no poll saw with a container beside its AM, because it was short, is made of its totals alone
+(`rest_applications.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yarn.resource import Resource
+from yarnling.workload.defaults import Defaults
+from yarnling.workload.documents import refusal
+from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.line_files import Line
+from yarnling.workload.model import AM_RESOURCE, Workload, WorkloadApplication
+from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
+from yarnling.workload.recorded_cluster import Level, RecordedCluster, TrackedApplication, read_cluster
+from yarnling.workload.rest_applications import BATCH_KINDS, read_applications
+from yarnling.workload.rest_cluster import label_of
+from yarnling.workload.submissions import in_order
+from yarnling.workload.tally import WorkloadCount
+
+LISTED_ABOUT = "containers: sizes from lists, run times from how many there were at each poll"
+COUNTED_ABOUT = "containers: sizes and run times from how many there were at each poll, and their memory"
+TASKS_ABOUT = "the number and run times of tasks that no list shows (how many ran at each poll is recorded)"
+LISTED_AM_ABOUT = "AMs: times and sizes"
+ALONE_AM_ABOUT = "AMs: sizes from polls that saw them alone (times are recorded)"
+USUAL_AM_ABOUT = "sizes of AMs that no poll saw alone"
+CORRECTION_MAX = 5.0
+"""With a larger difference between the memory-seconds of polls and those of the ResourceManager, polls missed most."""
+CUT_AT = 1.5
+"""A container is cut into several if it lasted so many times the mean run time."""
+
+
+class _Held(Struct):
+    """A container that a poll saw begin."""
+
+    start_ms: int
+    resource: Resource
+
+
+def read_recording(lines: Iterable[Line], source: str, defaults: Defaults) -> Workload:
+    """The workload in a recording. Raises ConfigurationException if it has no application to import."""
+    return recorded_workload(read_cluster(lines, source), defaults)
+
+
+def recorded_workload(cluster: RecordedCluster, defaults: Defaults) -> Workload:
+    """The workload of a recorded cluster, the first application submitted at 0. Raises ConfigurationException."""
+    account, tally, seen = EvidenceAccount(), WorkloadCount(cluster.source), list[ObservedApplication]()
+    totals: dict[str, TrackedApplication] = {}
+    notes: Counter[str] = Counter()
+    for name, application in sorted(cluster.applications.items()):
+        if not any(level.containers > 1 for level in application.levels):
+            notes["waiting"] += not application.number("memorySeconds")
+            totals |= {name: application} if application.number("memorySeconds") else {}
+            continue
+        observed = _Reading(application, defaults).observed(name, cluster)
+        notes["running"] += not application.has_ended
+        tally.add(len(observed.containers))
+        seen.append(observed)
+    starts = [each.submit_ms for each in seen] + [each.number("startedTime") for each in totals.values()]
+    if not starts:
+        raise refusal(cluster.source, "has no application to import", "record while applications run")
+    applications = [each.record(min(starts), account) for each in seen]
+    from_totals = _from_totals(totals, cluster.source, defaults, account, min(starts))
+    notes["short"] = len(from_totals)
+    found = in_order([*applications, *from_totals])
+    return Workload(found, tuple(_assumptions(cluster, notes, defaults)), account.evidence())
+
+
+class _Reading:
+    """Concludes the containers of one application from its polls and lists."""
+
+    def __init__(self, application: TrackedApplication, defaults: Defaults) -> None:
+        self._application = application
+        self._defaults = defaults
+        self._is_batch = application.text("applicationType").upper() in BATCH_KINDS
+        self._listed = {(each.attempt, each.number): each for listed in application.lists.values() for each in listed}
+        self._first_attempt = min((attempt for attempt, _ in self._listed), default=1)
+
+    def observed(self, name: str, cluster: RecordedCluster) -> ObservedApplication:
+        """The application with its containers. `submit_ms` and the AM's times are those that the RM reports."""
+        application = self._application
+        started_ms = application.number("startedTime") or cluster.begins_ms
+        placed_ms = application.number("launchTime") or application.levels[0].at_ms
+        ended_ms = application.number("finishedTime") if application.has_ended else 0
+        am = self._am(placed_ms, ended_ms or max(application.last_ms, placed_ms))
+        held = list(self._held(am.resource))
+        containers = self._corrected(self._cut(held), am)
+        return ObservedApplication(
+            name=name,
+            submit_ms=started_ms,
+            user=application.text("user") or self._defaults.user,
+            queue=application.text("queue") or self._defaults.queue,
+            kind=application.text("applicationType") or "YARN",
+            priority=application.number("priority"),
+            label=label_of(application.text("appNodeLabelExpression")),
+            am=None if application.fields.get("unmanagedApplication") is True else am,
+            containers=containers,
+        )
+
+    def _am(self, placed_ms: int, end_ms: int) -> ObservedContainer:
+        """The container of the AM."""
+        listed = self._listed.get((self._first_attempt, 1))
+        alone = next((level for level in self._application.levels if level.containers == 1 and level.memory_mb), None)
+        basis, about = Basis.DETERMINED, ALONE_AM_ABOUT
+        if listed is not None:
+            basis, about, resource = Basis.RECORDED, LISTED_AM_ABOUT, listed.resource
+        elif alone is not None:
+            resource = Resource(alone.memory_mb, max(alone.vcores, 1))
+        else:
+            basis, about, step_mb = Basis.ASSUMED, USUAL_AM_ABOUT, self._defaults.step_mb
+            resource = Resource(-(-AM_RESOURCE.memory_mb // step_mb) * step_mb, 1)
+        return ObservedContainer(placed_ms, placed_ms, max(end_ms, placed_ms), resource, "", basis, about)
+
+    def _held(self, am: Resource) -> Iterator[ObservedContainer]:
+        """Containers as polls saw them begin and end, the oldest first."""
+        open_: deque[_Held] = deque()
+        end = Level(self._application.last_ms, self._application.last_ms, 0, 0, 0)
+        for before, level in pairwise([Level(0, 0, 0, 0, 0), *self._application.levels, end]):
+            wanted = max(level.containers - 1, 0)
+            start_ms = max((level.before_ms + level.at_ms) // 2, self._application.number("launchTime"))
+            resource, end_ms = self._size(before, level, am), self._end_ms(level)
+            open_.extend(_Held(start_ms, resource) for _ in range(wanted - len(open_)))
+            while len(open_) > wanted:
+                held = open_.popleft()
+                if end_ms > held.start_ms:
+                    yield ObservedContainer(held.start_ms, held.start_ms, end_ms, held.resource)
+
+    def _end_ms(self, level: Level) -> int:
+        """When the containers ended that a poll does not see any more. Executors stay until their application ends."""
+        finished_ms = self._application.number("finishedTime")
+        has_ended = finished_ms and not level.containers and self._application.has_ended
+        until_ms = max(min(level.at_ms, finished_ms), level.before_ms) if has_ended else level.at_ms
+        return until_ms if has_ended and not self._is_batch else (level.before_ms + until_ms) // 2
+
+    def _size(self, before: Level, level: Level, am: Resource) -> Resource:
+        """The size of the containers that began between two polls: the listed one that is nearest to their memory."""
+        more, more_mb = level.containers - before.containers, level.memory_mb - before.memory_mb
+        tasks = max(level.containers - 1, 1)
+        if before.containers and more > 0 and more_mb > 0:
+            mean_mb, mean_vcores = more_mb / more, (level.vcores - before.vcores) / more
+        else:
+            mean_mb, mean_vcores = (level.memory_mb - am.memory_mb) / tasks, (level.vcores - am.vcores) / tasks
+        sizes = {each.resource for (_, number), each in self._listed.items() if number > 1}
+        if sizes:
+            return min(sizes, key=lambda size: (abs(size.memory_mb - mean_mb), size.memory_mb, size.vcores))
+        step_mb = self._defaults.step_mb
+        return Resource(max(round(mean_mb / step_mb), 1) * step_mb, max(round(mean_vcores), 1))
+
+    def _cut(self, held: Sequence[ObservedContainer]) -> list[ObservedContainer]:
+        """The containers, long ones cut into several that follow one another."""
+        mean_ms = self._mean_ms(held)
+        basis, about = Basis.DETERMINED, LISTED_ABOUT if self._listed else COUNTED_ABOUT
+        if mean_ms is None and self._is_batch:
+            mean_ms, basis, about = float(self._defaults.task_ms), Basis.ASSUMED, TASKS_ABOUT
+        return [replace(part, basis=basis, about=about) for each in held for part in _parts(each, mean_ms)]
+
+    def _mean_ms(self, held: Sequence[ObservedContainer]) -> float | None:
+        """The mean run time of containers until the last list, from the highest number in it; None without one."""
+        rows = [(at_ms, listed) for at_ms, listed in self._application.lists.items() if listed]
+        if not rows:
+            return None
+        at_ms, listed = max(rows, key=lambda row: row[0])
+        if len({each.attempt for each in listed}) > 1 or listed[0].attempt > 1:
+            return None
+        allocated = max(each.number for each in listed) - 1
+        busy_ms = sum(min(each.end_ms, at_ms) - min(each.start_ms, at_ms) for each in held)
+        return busy_ms / allocated if allocated > 0 and busy_ms > 0 else None
+
+    def _corrected(self, containers: list[ObservedContainer], am: ObservedContainer) -> list[ObservedContainer]:
+        """The containers with run times that have the memory-seconds which the ResourceManager reports at the end."""
+        reported = self._application.number("memorySeconds") * 1000 - am.resource.memory_mb * (am.end_ms - am.start_ms)
+        counted = sum(each.mb_ms for each in containers)
+        if not self._application.has_ended or reported <= 0 or not counted:
+            return containers
+        factor = reported / counted
+        if not 1 / CORRECTION_MAX <= factor <= CORRECTION_MAX:
+            return containers
+        return [
+            replace(each, end_ms=each.start_ms + max(round((each.end_ms - each.start_ms) * factor), 1))
+            for each in containers
+        ]
+
+
+def _parts(container: ObservedContainer, mean_ms: float | None) -> Iterator[ObservedContainer]:
+    """A container, or equal ones that follow one another if it lasted much longer than the mean."""
+    lasted_ms = container.end_ms - container.start_ms
+    count = round(lasted_ms / mean_ms) if mean_ms and lasted_ms >= CUT_AT * mean_ms else 1
+    for number in range(count):
+        start_ms = container.start_ms + lasted_ms * number // count
+        end_ms = container.start_ms + lasted_ms * (number + 1) // count
+        yield replace(container, placed_ms=start_ms, start_ms=start_ms, end_ms=end_ms)
+
+
+def _from_totals(
+    totals: dict[str, TrackedApplication], source: str, defaults: Defaults, account: EvidenceAccount, base_ms: int
+) -> list[WorkloadApplication]:
+    """Applications that were too short for the polls, made of the totals that the ResourceManager reports."""
+    if not totals:
+        return []
+    entries = [{"id": name, **application.fields} for name, application in totals.items()]
+    for entry in entries:
+        entry.setdefault("elapsedTime", max(entry.get("finishedTime", 0) - entry.get("startedTime", 0), 0))
+    text = msgspec.json.encode({"apps": {"app": entries}}).decode()
+    read = read_applications(text, source, defaults, account)
+    first_ms = min(application.number("startedTime") for application in totals.values())
+    return [replace(each, submit_ms=each.submit_ms + first_ms - base_ms) for each in read.applications]
+
+
+def _assumptions(cluster: RecordedCluster, notes: Counter[str], defaults: Defaults) -> Iterator[str]:
+    yield REQUESTED_AT_ONCE
+    for what, text in _SENTENCES.items():
+        if notes[what]:
+            yield text.format(count=notes[what], task_s=defaults.task_ms / 1000)
+    if cluster.failures or cluster.unreadable:
+        yield f"{cluster.failures} requests failed during the recording, and {cluster.unreadable} lines are unreadable."
+    if cluster.restarts:
+        yield f"The ResourceManager was restarted or failed over {cluster.restarts} times."
+    if cluster.missing:
+        yield f"The recorded release does not report {', '.join(sorted(cluster.missing)[:10])}."
+
+
+_SENTENCES = {
+    "short": "{count} applications ended before a poll saw a container of theirs: they are made of their totals.",
+    "waiting": "{count} applications used nothing while they were recorded and are left out.",
+    "running": "{count} applications still ran when the recording ends: what they had done by then is all their work.",
+}

@@ -1,0 +1,240 @@
+"""Reads a recording of a cluster into what is known of each application and node over time.
+
+A line has only what changed. Where a recorder began anew, everything that still is there is said again, so what is not
+said again had gone in between, at an unknown time: it counts until the poll before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.workload.documents import refusal
+from yarnling.workload.limits import APPLICATIONS_MAX, MEMORY_MB_MAX, NODES_MAX
+from yarnling.workload.line_files import Line
+from yarnling.workload.recording_lines import (
+    AppsSeen,
+    ConfSeen,
+    ContainersSeen,
+    FieldsMissing,
+    ManagerSeen,
+    MetricsSeen,
+    NodesSeen,
+    PollFailed,
+    QueuesSeen,
+    RecordingBegan,
+    RecordingLine,
+    SchedulerSeen,
+)
+
+GONE = "GONE"
+ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+_DECODER = msgspec.json.Decoder(RecordingLine)
+
+
+class Level(Struct, frozen=True, gc=False):
+    """The containers of an application from a poll on, its AM among them. `before_ms`: the poll before."""
+
+    before_ms: int
+    at_ms: int
+    containers: int
+    memory_mb: int
+    vcores: int
+
+
+class ListedContainer(Struct, frozen=True, gc=False):
+    """A container in a list of an application's containers. `number`: in its attempt; 1 is the AM's, usually."""
+
+    attempt: int
+    number: int
+    resource: Resource
+    priority: int
+    started_ms: int
+
+
+class TrackedApplication(Struct):
+    """An application. `fields`: the last value of each, under the names of the REST API. `levels`: in order of time.
+
+    `lists`: {poll: the containers that were listed}. `last_ms`: the last poll that had it.
+    """
+
+    fields: dict[str, Any]
+    levels: list[Level] = msgspec.field(default_factory=list)
+    lists: dict[int, list[ListedContainer]] = msgspec.field(default_factory=dict)
+    last_ms: int = 0
+    is_live: bool = True
+
+    def number(self, name: str) -> int:
+        """A number of the fields; 0 if it is not known or negative."""
+        value = self.fields.get(name)
+        return max(value, 0) if isinstance(value, int) else 0
+
+    def text(self, name: str) -> str:
+        """A text of the fields; "" if it is not known."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.text("state") in ENDED
+
+
+class RecordedNode(Struct):
+    """A node. `changes`: (poll, state) in order of time; the state is GONE when it was not reported any more."""
+
+    fields: dict[str, Any]
+    changes: list[tuple[int, str]] = msgspec.field(default_factory=list)
+
+    def running_ms(self, until_ms: int) -> int:
+        """The time for which it was RUNNING."""
+        ends = [at_ms for at_ms, _ in self.changes[1:]] + [until_ms]
+        spans = zip(self.changes, ends, strict=True)
+        return sum(end_ms - at_ms for (at_ms, state), end_ms in spans if state == "RUNNING")
+
+    def resource(self) -> Resource | None:
+        """Its size; None if it is not known."""
+        amounts = self.fields.get("amounts")
+        if not isinstance(amounts, dict):
+            return None
+        whole = {str(name): value for name, value in amounts.items() if isinstance(value, int)}
+        has_size = 0 < whole.get(MEMORY_MB, 0) <= MEMORY_MB_MAX and whole.get(VCORES, 0) > 0
+        return Resource.of(whole) if has_size else None
+
+
+class RecordedCluster:
+    """The content of a recording, filled line by line.
+
+    `begins_ms`, `ends_ms`: the first and the last poll. `queues`: (poll, answer to GET .../scheduler), each time it
+    changed. `settings`: the first value of each property; `settings_changed`: (poll, keys) of later changes.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.applications: dict[str, TrackedApplication] = {}
+        self.nodes: dict[str, RecordedNode] = {}
+        self.queues: list[tuple[int, str]] = []
+        self.settings: dict[str, str] = {}
+        self.settings_changed: list[tuple[int, list[str]]] = []
+        self.missing: set[str] = set()
+        self.restarts = self.failures = self.unreadable = 0
+        self.begins_ms = self.ends_ms = 0
+        self._before_ms = 0
+        self._managers: set[int] = set()
+        self._current: dict[str, str] = {}
+
+    def add(self, line: Line) -> None:
+        """Take over a line; one that cannot be read is counted. Raises ConfigurationException for too many entries."""
+        try:
+            seen = _DECODER.decode(line.text)
+        except (msgspec.DecodeError, RecursionError):
+            self.unreadable += bool(line.text.strip())
+            return
+        if not isinstance(seen, PollFailed | RecordingBegan):
+            if seen.at > self.ends_ms:
+                self._before_ms, self.ends_ms = self.ends_ms or seen.at, seen.at
+            self.begins_ms = self.begins_ms or seen.at
+        self._take(seen)
+
+    def _take(self, seen: RecordingLine) -> None:
+        match seen:
+            case RecordingBegan():
+                self._begin()
+            case ManagerSeen():
+                self.restarts += bool(self._managers) and seen.started_ms not in self._managers
+                self._managers.add(seen.started_ms)
+            case AppsSeen():
+                self._take_applications(seen)
+            case ContainersSeen():
+                self._take_containers(seen)
+            case NodesSeen():
+                self._take_nodes(seen)
+            case SchedulerSeen():
+                text = bytes(seen.answer).decode("utf-8", "replace")
+                if not self.queues or self.queues[-1][1] != text:
+                    self.queues.append((seen.at, text))
+            case ConfSeen():
+                self._take_settings(seen)
+            case FieldsMissing():
+                self.missing.update(seen.fields)
+            case PollFailed():
+                self.failures += 1
+            case MetricsSeen() | QueuesSeen():
+                pass
+
+    def _begin(self) -> None:
+        """A recorder has begun: what it does not find is gone."""
+        for application in self.applications.values():
+            if application.is_live:
+                application.is_live, application.last_ms = False, self.ends_ms
+
+    def _take_applications(self, seen: AppsSeen) -> None:
+        for name, fields in seen.apps.items():
+            known = self.applications.setdefault(name, TrackedApplication({}))
+            known.fields |= fields
+            known.is_live = True
+            known.last_ms = seen.at
+            level = Level(
+                self._before_ms,
+                seen.at,
+                0 if known.has_ended else known.number("runningContainers"),
+                known.number("allocatedMB"),
+                known.number("allocatedVCores"),
+            )
+            known.levels.append(level)
+        for name in seen.gone:
+            if name in self.applications:
+                self.applications[name].is_live = False
+                self.applications[name].last_ms = seen.at
+        if len(self.applications) > APPLICATIONS_MAX:
+            raise refusal(self.source, f"has more than {APPLICATIONS_MAX} applications", "import one day at a time")
+
+    def _take_containers(self, seen: ContainersSeen) -> None:
+        application = self.applications.get(seen.app)
+        if application is not None:
+            application.lists[seen.at] = [
+                ListedContainer(seen.attempt, number, Resource(memory_mb, vcores), priority, started_ms)
+                for number, memory_mb, vcores, priority, started_ms in seen.containers
+                if 0 < memory_mb <= MEMORY_MB_MAX and 0 < vcores <= MEMORY_MB_MAX
+            ]
+
+    def _take_nodes(self, seen: NodesSeen) -> None:
+        for name, fields in seen.nodes.items():
+            node = self.nodes.setdefault(name, RecordedNode({}))
+            node.fields |= fields
+            state = str(node.fields.get("state", ""))
+            if not node.changes or node.changes[-1][1] != state:
+                node.changes.append((seen.at, state))
+        for name in seen.gone:
+            if name in self.nodes:
+                self.nodes[name].changes.append((seen.at, GONE))
+        if len(self.nodes) > NODES_MAX:
+            raise refusal(self.source, f"has more than {NODES_MAX} nodes", "import one day at a time")
+
+    def _take_settings(self, seen: ConfSeen) -> None:
+        """Note the changes; a new file says all properties again."""
+        if self.settings:
+            changed = [key for key, value in seen.properties.items() if self._current.get(key) != value]
+            if changed or seen.removed:
+                self.settings_changed.append((seen.at, sorted({*changed, *seen.removed})))
+        else:
+            self.settings = dict(seen.properties)
+        self._current = {key: value for key, value in self._current.items() if key not in seen.removed}
+        self._current |= seen.properties
+
+
+def read_cluster(lines: Iterable[Line], source: str) -> RecordedCluster:
+    """The cluster in the lines of a recording. Raises ConfigurationException if nothing in it can be read."""
+    cluster = RecordedCluster(source)
+    for line in lines:
+        cluster.add(line)
+    if not cluster.begins_ms:
+        raise refusal(source, "has no line of a recording", "name a directory that yarnling record wrote")
+    # Those that are still there have not changed since.
+    for application in cluster.applications.values():
+        if application.is_live and not application.has_ended:
+            application.last_ms = cluster.ends_ms
+    return cluster
