@@ -112,13 +112,18 @@ class HeartbeatSaver(Protocol[Sender]):
 
 
 class Alarm:
-    """Calls `ring` when a core's next deadline has come. Call `set` after each step of the core."""
+    """Calls `ring` when a core's next deadline has come. Call `set` after each step of the core.
+
+    `_scheduled`: the times of its events to come. Between each two of many near deadlines a core may have the same far
+    one, which gets one event, not many.
+    """
 
     def __init__(self, process: Process, deadline_of: Callable[[], int | None], ring: Action) -> None:
         self._process = process
         self._deadline_of = deadline_of
         self._ring = ring
         self._at_ms: int | None = None
+        self._scheduled: set[int] = set()
 
     def set(self) -> None:
         """Set the alarm for the core's deadline. An earlier alarm is kept, and checks again when it goes off."""
@@ -127,9 +132,12 @@ class Alarm:
             return
         now_ms = self._process.engine.now_ms
         self._at_ms = at_ms = max(deadline_ms, now_ms)
-        self._process.after(at_ms - now_ms, Rank.TIMER, partial(self._go_off, at_ms))
+        if at_ms not in self._scheduled:
+            self._scheduled.add(at_ms)
+            self._process.after(at_ms - now_ms, Rank.TIMER, partial(self._go_off, at_ms))
 
     def _go_off(self, at_ms: int) -> None:
+        self._scheduled.remove(at_ms)
         if at_ms != self._at_ms:
             return
         self._at_ms = None

@@ -75,6 +75,28 @@ def test_an_alarm_rings_at_the_deadline_also_when_it_has_moved() -> None:
     assert rung == [20, 33]
 
 
+def test_an_alarm_between_near_deadlines_keeps_one_event_for_the_far_one() -> None:
+    engine, process = started()
+    far_ms = START_MS + 1000
+    deadline_ms, rung = far_ms, list[int]()
+
+    def ring() -> None:
+        nonlocal deadline_ms
+        rung.append(engine.now_ms - START_MS)
+        deadline_ms = far_ms + (engine.now_ms == far_ms)
+
+    alarm = Alarm(process, lambda: deadline_ms, ring)
+    for near_ms in range(START_MS + 1, START_MS + 4):
+        alarm.set()
+        deadline_ms = near_ms
+        alarm.set()
+        engine.run(near_ms)
+    alarm.set()
+    engine.run(far_ms)
+    assert rung == [1, 2, 3, 1000]
+    assert engine.events == 4
+
+
 def test_a_coroutine_goes_on_when_its_answer_is_given() -> None:
     first, second = PendingAnswer(), PendingAnswer()
     results: list[object] = []
