@@ -1,7 +1,8 @@
 """The memory that a container which has ended costs in a simulated workload: what stays of it until the end of the run.
 
 Two runs are compared that differ only in the number of containers, of which one has twice as many, half as long. Both
-are measured when all containers but one have ended, and NMs and RM have forgotten what they keep for a time.
+are measured at their ends, after a pause in which the time passed for which NMs and the RM keep what is over. A last
+application wakes all NMs then: one without news looks at nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 NODES, MINUTES, CONTAINER_S = 20, 10, 30
 KEPT_MS = 60_000
 """The time for which NMs keep containers that have ended, and tokens are valid."""
+TASKS_OF_NODE = 16
 SETTINGS = {
     "yarn.nodemanager.duration-to-track-stopped-containers": f"{KEPT_MS}",
     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms": f"{KEPT_MS}",
@@ -42,27 +44,28 @@ def growth(nodes: int, minutes: int, container_s: int) -> tuple[int, int]:
 
 def _held(case: Full) -> tuple[int, int]:
     """(bytes that the run holds, without the workload; the number of containers that have ended)."""
-    conf, workload, nodes, _ = inputs(case)
+    conf, _, nodes, _ = inputs(case)
     conf = what_if_configuration(None, {**conf.values(), **SETTINGS}).conf
-    workload = _with_a_last_container(full_workload(case), int(case.minutes * 60_000))
+    last_ms = int(case.minutes * 60_000) + 3 * KEPT_MS
+    workload = _with_a_last_application(full_workload(case), last_ms, case.nodes)
     held = 0
 
     def note(now_ms: int, until_ms: int) -> bool:
         nonlocal held
-        if now_ms > case.minutes * 60_000 + 2 * KEPT_MS:
+        if now_ms >= last_ms:
             gc.collect()
             held = tracemalloc.get_traced_memory()[0]
-        return not held
+        return True
 
     tracemalloc.start()
     try:
-        result = run_what_if(conf, workload, nodes, RunOptions(), note)
+        result = run_what_if(conf, workload, nodes, RunOptions(played=True), note)
     finally:
         tracemalloc.stop()
     return held, len(result.containers)
 
 
-def _with_a_last_container(workload: Workload, submit_ms: int) -> Workload:
-    """The workload, and a container that runs until the others are forgotten."""
-    tasks = TaskGroup(TASK, (5 * KEPT_MS,))
+def _with_a_last_application(workload: Workload, submit_ms: int, nodes: int) -> Workload:
+    """The workload, and an application with enough short tasks for all nodes."""
+    tasks = TaskGroup(TASK, (1000,) * (nodes * TASKS_OF_NODE))
     return Workload((*workload.applications, WorkloadApplication("last", submit_ms, "user-0", "etl", (tasks,))))

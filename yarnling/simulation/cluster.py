@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from am.core.actions import Application
 from am.programs.gang.application_master import read_member
@@ -119,6 +120,9 @@ class SimulatedCluster:
         )
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
         settings = core_settings(conf, 0, table)
+        if played:
+            # There are no logs. Timers for their deletion, hours later, would be most of what a long run holds.
+            settings = replace(settings, log_retain_ms=0)
         self.machines = [
             SimulatedMachine(
                 engine,
