@@ -247,12 +247,12 @@ class RMView:
         count = sum(ask.count for ask in found.asks if ask.resource_name == "*")
         return count, tuple(verdict.sentence for verdict in found.verdicts)
 
-    def verdicts(self, application_id: ApplicationId) -> list[VerdictReport]:
-        """The verdicts on the requests of a running application."""
+    def verdicts(self, application_id: ApplicationId, now_ms: int) -> list[VerdictReport]:
+        """The verdicts on the requests of a running application, with times as of `now_ms`."""
         attempt = self._running(application_id)
         if attempt is None:
             return []
-        return [report for _, report in worded(self._core.context, attempt, self._scheduler.context.now_ms)]
+        return [report for _, report in worded(self._core.context, attempt, now_ms)]
 
     def limit(self, application_id: ApplicationId) -> Cause | None:
         """The limit of its queue or its user that a running application waits for."""

@@ -18,7 +18,7 @@ from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicatio
 from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
 from rm.core.node_reports import node_update_report
 from rm.core.service_context import AMSession, next_response_id
-from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState, RMAppState
+from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
 from rm.scheduler.events.request_checks import with_trimmed_label
 from rm.scheduler.model.allocation import Allocation
 from yarn.containers import ANY, Container, ResourceRequest, Token
@@ -106,33 +106,6 @@ class ApplicationMasterService:
         session.response = self._exchange(attempt_id, request, session)
         session.response_id = session.response.response_id
         return session.response
-
-    def skip_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
-        """Apply a heartbeat of the AM that contains nothing new, if the reply would contain only the headroom.
-
-        Otherwise returns False, and nothing has changed. For simulations, which leave such heartbeats out.
-        """
-        context = self._context
-        app, session = context.apps.get(attempt_id.application_id), context.sessions.get(attempt_id)
-        attempt = app.attempts.get(attempt_id) if app is not None else None
-        if app is None or attempt is None or session is None or session.response is None:
-            return False
-        if attempt.state is not RMAppAttemptState.RUNNING or app.state is not RMAppState.RUNNING:
-            return False
-        if app.updated_nodes or not attempt.finished_containers.is_empty:
-            return False
-        headroom = context.scheduler.allocate_nothing(attempt_id, now_ms)
-        if headroom is None:
-            return False
-        context.am_liveness.ping(attempt_id, now_ms)
-        session.response_id = next_response_id(session.response_id)
-        session.response = AllocateResponse(
-            response_id=session.response_id,
-            headroom=headroom,
-            cluster_nodes=context.scheduler.node_count_for(app.queue),
-            application_priority=app.priority,
-        )
-        return True
 
     def finish(self, event: FinishApplicationMaster) -> FinishApplicationMasterResponse:
         """Unregister the AM. Replies False until the outcome is stored; the AM repeats the call until True."""

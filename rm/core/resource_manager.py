@@ -71,6 +71,7 @@ from rm.core.lifecycle_events import (
     RMNodeExpire,
     SchedulerTick,
 )
+from rm.core.quiet_masters import QuietMasters
 from rm.core.quiet_nodes import QuietNodes
 from rm.core.resource_tracker import ResourceTrackerService
 from rm.core.rm_app_attempt_lifecycle import RM_APP_ATTEMPT_LIFECYCLE
@@ -128,6 +129,7 @@ class ResourceManagerCore:
         self._labels = NodeLabelService(context)
         self._nodes_list = NodesListManager(context)
         self.quiet_nodes = QuietNodes(context)
+        self.quiet_masters = QuietMasters(context)
         self._register_calls()
         self._register_events()
 
@@ -154,7 +156,7 @@ class ResourceManagerCore:
 
         Otherwise returns False, and nothing has changed. With asynchronous scheduling a walk may be due afterwards.
         """
-        is_skipped = self._masters.skip_heartbeat(attempt_id, now_ms)
+        is_skipped = self.quiet_masters.heartbeat(attempt_id, now_ms)
         if is_skipped:
             # The headroom may have stored a user's limit, which is a reason to walk.
             self.context.scheduler.walks.plan(now_ms)
@@ -235,12 +237,15 @@ class ResourceManagerCore:
         app = self.context.apps.get(event.application_id)
         if app is not None:
             self._dispatcher.transition(RM_APP_LIFECYCLE, app, app.machine, event)
+            if app.current_attempt is not None:
+                self.quiet_masters.note(app.current_attempt.attempt_id)
 
     def _to_attempt(self, event: RMAppAttemptEvent) -> None:
         app = self.context.apps.get(event.attempt_id.application_id)
         attempt = app.attempts.get(event.attempt_id) if app is not None else None
         if attempt is not None:
             self._dispatcher.transition(RM_APP_ATTEMPT_LIFECYCLE, attempt, attempt.machine, event)
+            self.quiet_masters.note(attempt.attempt_id)
 
     def _to_node(self, event: RMNodeEvent) -> None:
         context = self.context

@@ -300,6 +300,10 @@ class CapacityScheduler:
         self._context.now_ms = now_ms
         return self._allocate.allocate_nothing(attempt_id)
 
+    def without_news(self, attempt_id: ApplicationAttemptId) -> FiCaSchedulerApp | None:
+        """The attempt, if an allocate call without requests would return only its headroom."""
+        return self._allocate.without_news(attempt_id)
+
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
     ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:

@@ -209,6 +209,10 @@ class ApplicationMasterProcess(Process):
         self._resume()
         super().pause()
 
+    def exit(self) -> None:
+        self._resume()
+        super().exit()
+
     def _maybe_leave_out(self) -> None:
         quiet = self.quiet_heartbeats
         if quiet is not None and self.is_up and not self._heeds_heartbeats and self._client.is_quiet:

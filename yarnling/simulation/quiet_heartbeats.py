@@ -17,10 +17,8 @@ their heartbeats.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -38,9 +36,7 @@ from yarnling.simulation.node_manager import NodeManagerProcess
 from yarnling.simulation.quiet_am_heartbeats import QuietAMHeartbeats
 from yarnling.simulation.resource_manager import ResourceManagerProcess
 from yarnling.simulation.server import Envelope
-
-Turn = tuple[int, int]
-"""When in a period the heartbeats of a node are due, and the number of the node: their order."""
+from yarnling.simulation.turns import Turns
 
 
 class QuietNode:
@@ -65,37 +61,6 @@ class QuietNode:
         return replace(self.request, response_id=(self.request.response_id + self.count) & INT32_MAX)
 
 
-_turn_of: Callable[[QuietNode], Turn] = attrgetter("turn")
-
-
-class Turns:
-    """A set of nodes in the order of their turns."""
-
-    def __init__(self) -> None:
-        self._nodes: list[QuietNode] = []
-
-    def add(self, quiet: QuietNode) -> None:
-        """Add a node, in the place of an earlier one with its turn."""
-        place = self._place(quiet.turn)
-        if self._nodes[place : place + 1] and self._nodes[place].turn == quiet.turn:
-            self._nodes[place] = quiet
-        else:
-            self._nodes.insert(place, quiet)
-
-    def discard(self, quiet: QuietNode) -> None:
-        place = self._place(quiet.turn)
-        if self._nodes[place : place + 1] == [quiet]:
-            del self._nodes[place]
-
-    def beginning_at(self, phase_ms: int) -> list[QuietNode]:
-        """All of them, first those whose turn comes at this time of a period or after it."""
-        first = self._place((phase_ms, 0))
-        return self._nodes[first:] + self._nodes[:first]
-
-    def _place(self, turn: Turn) -> int:
-        return bisect_left(self._nodes, turn, key=_turn_of)
-
-
 class QuietHeartbeats:
     """All heartbeats of one cluster that are left out. `left_out` counts them.
 
@@ -114,8 +79,8 @@ class QuietHeartbeats:
         self._period_ms = interval_ms + 2 * self._delay_ms
         self._nodes: dict[NodeId, QuietNode] = {}
         self._round_ms = -1
-        self._turns = Turns()
-        self._idle_turns = Turns()
+        self._turns = Turns[QuietNode]()
+        self._idle_turns = Turns[QuietNode]()
         self._turns_planned = 0
         self._is_turn_planned = False
         self._due_partitions: list[str] = []
@@ -165,7 +130,8 @@ class QuietHeartbeats:
             self.resume(quiet.nm)
 
     def look(self) -> None:
-        """After a step of the ResourceManager, schedule heartbeats of the nodes for which it may have news."""
+        """After a step of the ResourceManager, schedule the heartbeats for which it may have news."""
+        self.of_masters.look()
         for node_id in self._rm.core.quiet_nodes.due():
             self._call(self._nodes[node_id])
         self._look_at_idle()
@@ -188,9 +154,9 @@ class QuietHeartbeats:
         """The turn of the heartbeats that arrive now, in their period."""
         return (self._engine.now_ms - self._delay_ms) % self._period_ms
 
-    def _has_passed(self, quiet: QuietNode, phase_ms: int) -> bool:
-        """True if this is the node's turn, but its heartbeat would have arrived before what happens now."""
-        return quiet.turn[0] == phase_ms and self._is_over(self._engine.now_ms, Rank.HEARTBEAT, quiet)
+    def _has_passed(self, quiet: QuietNode) -> bool:
+        """True if the heartbeat of a node whose turn it is would have arrived before what happens now."""
+        return self._is_over(self._engine.now_ms, Rank.HEARTBEAT, quiet)
 
     def _catch_up(self, quiet: QuietNode) -> None:
         """Count the heartbeats that would have arrived before now."""
@@ -286,18 +252,17 @@ class QuietHeartbeats:
 
     def _next_idle(self) -> QuietNode | None:
         """The idle node whose heartbeat would arrive next, of those that are due and not called already."""
-        phase_ms, last = self._phase_ms(), None
-        for quiet in self._idle_turns.beginning_at(phase_ms):
+        found, left = None, list[QuietNode]()
+        for quiet in self._idle_turns.coming(self._phase_ms(), self._has_passed):
             partition = self._partition(quiet)
             if partition is None:
-                self._idle_turns.discard(quiet)
-            elif partition not in self._due_partitions:
-                continue
-            elif self._has_passed(quiet, phase_ms):
-                last = last or quiet
-            elif not quiet.is_called:
-                return quiet
-        return last
+                left.append(quiet)
+            elif partition in self._due_partitions and not quiet.is_called:
+                found = quiet
+                break
+        for quiet in left:
+            self._idle_turns.discard(quiet)
+        return found
 
     def _partition(self, quiet: QuietNode) -> str | None:
         """The partition of an idle node; None if it is not idle any more."""
@@ -308,9 +273,7 @@ class QuietHeartbeats:
         """Schedule the heartbeat that runs a due round of preemption: the next one, which may be left out otherwise."""
         if self._engine.now_ms < self._rm.core.scheduler.round_due_ms or not self._nodes:
             return
-        phase_ms = self._phase_ms()
-        in_turn = self._turns.beginning_at(phase_ms)
-        self._call(next((quiet for quiet in in_turn if not self._has_passed(quiet, phase_ms)), in_turn[0]))
+        self._call(next(self._turns.coming(self._phase_ms(), self._has_passed)))
 
 
 def leave_out_quiet(

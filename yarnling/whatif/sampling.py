@@ -147,8 +147,8 @@ class Sampler:
 
     def _report(self, one: _LongWait) -> VerdictReport | None:
         """The present verdict on the request; None if its attempt is unknown."""
-        application_id = one.application.application_id
-        for report in [] if application_id is None else self._view.verdicts(application_id):
+        application_id, now_ms = one.application.application_id, self._recording.began_ms + self._recording.now_ms
+        for report in [] if application_id is None else self._view.verdicts(application_id, now_ms):
             if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
                 return report
         return None

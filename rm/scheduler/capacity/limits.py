@@ -11,8 +11,8 @@ proposal (rm.scheduler.placement.commit) checks again, with the container includ
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from rm.scheduler.model.application import FiCaSchedulerApp, HeadroomProvider
 from rm.scheduler.model.context import RESPECT, SchedulingMode
@@ -187,6 +187,14 @@ def present_limit(users: UsersManager, name: str, partition: str, mode: Scheduli
     return limit if user is None or user.weight == 1 else _weighted(users, user, limit)
 
 
+def would_store(users: UsersManager, name: str, partition: str) -> bool:
+    """True if `limit_of` for active users would store something now: a limit of this version, or the user's."""
+    kept, user = users.limits.get((partition, True, True)), users.users.get(name)
+    if kept is None or kept[0] != users.version:
+        return True
+    return user is not None and user.limit != present_limit(users, name, partition, RESPECT)
+
+
 def _weighted(users: UsersManager, user: User, limit: Resource) -> Resource:
     """The limit for a user's weight. For weight 1 it would change nothing: the limit is already in whole containers."""
     return users.context.calculator.multiply_and_normalize_down(limit, user.weight, users.context.minimum_allocation)
@@ -241,15 +249,40 @@ def _provided(provider: HeadroomProvider, limit_of_user: _LimitOfUser) -> Resour
     """
     leaf, application = provider.leaf, provider.application
     assert isinstance(leaf, LeafQueue)
-    requested = application.requests.requested_partitions
-    partitions = hash_order(requested, string_hash) if requested else (NO_LABEL,)
     total: Resource | None = None
-    for partition in partitions:
+    for partition in _partitions_of(application):
         limit = limit_of_user(leaf.users, application.user, partition, RESPECT)
         part = _headroom_on(leaf, provider.user, limit, partition)
         total = part if total is None else total + part
     assert total is not None
     return total if total.memory_mb >= 0 else Resource(0, total.vcores, total.extra)
+
+
+def _partitions_of(application: FiCaSchedulerApp) -> Sequence[str]:
+    """The partitions of its headroom, in the order of Java's set."""
+    requested = application.requests.requested_partitions
+    return hash_order(requested, string_hash) if requested else (NO_LABEL,)
+
+
+class HeadroomLookup(NamedTuple):
+    """The limits that `headroom` looks up, and so may store, for one application; the same for others like it."""
+
+    users: UsersManager
+    name: str
+    partitions: tuple[str, ...]
+
+    @staticmethod
+    def of(application: FiCaSchedulerApp) -> HeadroomLookup | None:
+        """The lookup for the application; None if no visit has considered it yet."""
+        provider = application.headroom_provider
+        if provider is None:
+            return None
+        assert isinstance(provider.leaf, LeafQueue)
+        return HeadroomLookup(provider.leaf.users, application.user, tuple(_partitions_of(application)))
+
+    def would_store(self) -> bool:
+        """True if the next lookup would store something."""
+        return any(would_store(self.users, self.name, partition) for partition in self.partitions)
 
 
 def _headroom_on(leaf: LeafQueue, user: User, user_limit: Resource, partition: str) -> Resource:

@@ -98,7 +98,7 @@ def _follow_limit(leaf: LeafQueue, limits: ResourceLimits) -> None:
         leaf.users.rebuild_ratio(partition)
     leaf.update_used_capacities()
     activate_applications(leaf)
-    leaf.users.version += 1
+    leaf.users.note_change()
     for application in leaf.active:
         note_user_limit(leaf, application, NO_LABEL, RESPECT, None)
 

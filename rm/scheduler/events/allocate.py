@@ -9,7 +9,7 @@ from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, comple
 from rm.scheduler.capacity.limits import headroom
 from rm.scheduler.events.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
 from rm.scheduler.model.allocation import Allocation
-from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.rm_container import RMContainer
@@ -97,12 +97,17 @@ class AllocateCalls:
 
         Looking up the headroom may store the user's limit, as the call would.
         """
+        attempt = self.without_news(attempt_id)
+        return headroom(attempt) if attempt is not None else None
+
+    def without_news(self, attempt_id: ApplicationAttemptId) -> FiCaSchedulerApp | None:
+        """The attempt, if an allocate call without requests would return only its headroom."""
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id or attempt.is_stopped:
             return None
         if attempt.newly_allocated or attempt.to_preempt or attempt.recovered or attempt.updates.are_waiting:
             return None
-        return headroom(attempt)
+        return attempt
 
     def check_limits(
         self,

@@ -339,6 +339,7 @@ def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
     """
     requested, accessible = attempt.requests.requested_partitions, target.configuration.accessible_labels
     requested.pop(NO_LABEL, None)
+    attempt.note_news()
     refused = [label for label in hash_order(requested, string_hash) if not target.configuration.may_use(label)]
     if refused:
         labels = ", ".join(hash_order(accessible, string_hash))

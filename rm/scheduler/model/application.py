@@ -79,7 +79,8 @@ class FiCaSchedulerApp:
     of the AM's request, then that of the AM's node. `pending_release`: containers released by the AM but unknown to the
     scheduler, as long as they may still be recovered. `recovered`: containers of earlier attempts, recovered after a
     restart and not yet reported to its AM. `vcores_cut`: the most vcores of a request that were cut to fewer, 0 if none
-    were.
+    were. `watch`, if set: the attempt adds its id when it has news for its AM, or looks up another limit for its
+    headroom.
     """
 
     __slots__ = (
@@ -120,6 +121,7 @@ class FiCaSchedulerApp:
         "usage",
         "user",
         "vcores_cut",
+        "watch",
     )
 
     def __init__(
@@ -165,6 +167,7 @@ class FiCaSchedulerApp:
         self.headroom_provider: HeadroomProvider | None = None
         self.has_master = False
         self.is_stopped = False
+        self.watch: dict[ApplicationAttemptId, None] | None = None
         self.is_recovering = False
         self.is_runnable = True
         self._container_count = 0
@@ -234,6 +237,11 @@ class FiCaSchedulerApp:
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
 
+    def note_news(self) -> None:
+        """Note that the AM's next call may do more than the last one."""
+        if self.watch is not None:
+            self.watch[self.attempt_id] = None
+
     def pull_allocated(self) -> tuple[Container, ...]:
         """Return the containers placed since the last call, in the order of placement; they are ACQUIRED now."""
         placed = tuple(self.newly_allocated.values())
@@ -248,6 +256,7 @@ class FiCaSchedulerApp:
         """
         if container_id in self.live_containers:
             self.to_preempt[container_id] = None
+            self.note_news()
 
     def pull_preemption(self) -> Preemption | None:
         """The preemption message for the AM; None if there is nothing new.
@@ -277,6 +286,7 @@ class FiCaSchedulerApp:
         self.hold(container.id, container)
         if container.attempt_id != self.attempt_id:
             self.recovered[container.id] = container
+            self.note_news()
 
     def pull_recovered(self) -> tuple[Container, ...]:
         """Containers of earlier attempts, recovered since the last call."""
@@ -318,6 +328,7 @@ class FiCaSchedulerApp:
         """Start to compute the headroom from the attempt's present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
         self.leaf.note_change()
+        self.note_news()
 
     def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
         """Start the node's next visit to this application after `key`.

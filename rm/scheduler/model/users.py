@@ -70,6 +70,7 @@ class QueueShape:
 class UsersManager:
     """All users of a leaf. `version` counts the changes that may affect a limit.
 
+    `watch`, if set: the users add themselves when the next lookup of a limit may store something.
     `limits` {(partition, respects exclusivity, active users only): (version, limit for weight 1)}. `consumed_ratios`
     {partition: sum of the users' shares of it, in 32 bits}. `active_weights`, `all_weights`: sums of weights;
     `used_by_active`: usage of active users. `dropped`: what entries had in use when they were dropped; that has been
@@ -95,6 +96,7 @@ class UsersManager:
         "used_by_active",
         "users",
         "version",
+        "watch",
     )
 
     def __init__(self, context: SchedulerContext, shape: QueueShape) -> None:
@@ -102,6 +104,7 @@ class UsersManager:
         self.shape = shape
         self.users: dict[str, User] = {}
         self.version = 0
+        self.watch: dict[UsersManager, None] | None = None
         self.only_pending_count = 0
         self._waiting_changed = False
         self._applications: dict[str, dict[ApplicationId, None]] = {}
@@ -117,6 +120,15 @@ class UsersManager:
         self.consumed_ratios: dict[str, float] = {}
         self.limits: dict[tuple[str, bool, bool], tuple[int, Resource]] = {}
 
+    def note_change(self) -> None:
+        """Count a change that may affect a limit."""
+        self.version += 1
+        self._note_lookups()
+
+    def _note_lookups(self) -> None:
+        if self.watch is not None:
+            self.watch[self] = None
+
     def get_or_add(self, name: str) -> User:
         """The user's entry, created if absent; a new user is idle."""
         user = self.users.get(name)
@@ -125,6 +137,7 @@ class UsersManager:
             self._users_peak = max(self._users_peak, len(self.users))
             self.all_weights = self._all_weights_now()
             self._idle[name] = None
+            self._note_lookups()
         return user
 
     def submitted(self, user: User) -> None:
@@ -177,7 +190,7 @@ class UsersManager:
             user.weight = self.shape.weights.get(user.name, 1.0)
         self.active_weights = self._active_weights_now()
         self.all_weights = self._all_weights_now()
-        self.version += 1
+        self.note_change()
 
     def activate_application(self, name: str, application_id: ApplicationId) -> None:
         """Note that an application has requests; ignored while all of the user's applications wait for activation."""
@@ -187,7 +200,7 @@ class UsersManager:
         applications = self._applications.get(name)
         if applications is None:
             applications = self._applications[name] = {}
-            self.version += 1
+            self.note_change()
             user = self.get_or_add(name)
             if name in self._idle:
                 del self._idle[name]
@@ -206,7 +219,7 @@ class UsersManager:
         if applications:
             return
         del self._applications[name]
-        self.version += 1
+        self.note_change()
         user = self.users.get(name)
         if user is not None and name in self._active:
             del self._active[name]
@@ -221,7 +234,7 @@ class UsersManager:
         part.used = part.used + amount
         total = (self.used_by_active if name in self._active else self._used_by_idle).booked(partition)
         total.used = total.used + amount
-        self.version += 1
+        self.note_change()
         whole = self.context.partition_resource(partition)
         ratio = self.context.calculator.ratio(part.used, whole)
         delta = f32(ratio - user.ratios.get(partition, 0.0))
@@ -245,6 +258,7 @@ class UsersManager:
         user.limit = limit
         self.context.note_change()
         self.context.stored_limit_count += 1
+        self._note_lookups()
 
     def count_waiting(self) -> None:
         """Recount users with only waiting applications; called when a limit is computed, so it may be stale before."""

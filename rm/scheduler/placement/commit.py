@@ -96,6 +96,7 @@ class Commit:
             unreserve(application, node, reserved)
         if container.key not in application.updates.increases or not keep_temporary(application, container, node):
             application.newly_allocated[container.id] = container
+        application.note_news()
         container.origin = origin_of(proposal, self._context)
         application.hold(container.id, container)
         container.asks = take_request(application, proposal.kind, node, proposal.key)

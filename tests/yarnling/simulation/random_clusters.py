@@ -38,6 +38,7 @@ from rm.core.events import (
     SubmitApplication,
 )
 from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.leaf_queue import LeafQueue
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import YarnException
@@ -408,16 +409,24 @@ def rm_state(core: ResourceManagerCore) -> dict[str, object]:
     state["nodes"] = dict(core.context.node_liveness._pings)
     state["AMs"] = dict(core.context.am_liveness._pings)
     for attempt_id, session in core.context.sessions.items():
-        state[f"rm {attempt_id}"] = session.response
+        state[f"rm {attempt_id}"] = _without_headroom(session.response)
         attempt = core.scheduler.attempt_of(attempt_id.application_id)
         if attempt is not None:
             counts = (attempt.opportunities, attempt.missed_non_partitioned, attempt.re_reservations)
             state[f"counts of {attempt_id}"] = tuple(map(dict, counts))
+    for leaf in (queue for queue in core.scheduler.queues.values() if isinstance(queue, LeafQueue)):
+        stored = {name: user.limit for name, user in leaf.users.users.items()}
+        state[f"limits in {leaf.path}"] = (leaf.users.version, dict(leaf.users.limits), stored)
     return state
 
 
 def _ignore(outcome: object) -> None:
     assert outcome is None or not isinstance(outcome, YarnException) or outcome, outcome
+
+
+def _without_headroom(response: AllocateResponse | None) -> AllocateResponse | None:
+    """The reply without what nobody reads in one to a heartbeat that is left out, and which is not kept up to date."""
+    return None if response is None else replace(response, headroom=Resource(0, 0), cluster_nodes=0)
 
 
 def _nothing() -> None:

@@ -19,13 +19,16 @@ from am.programs.elastic.application_master import ElasticApplicationMaster
 from nm.core.emulation import EmulationTable
 from rm.core.applications import FinishedContainers
 from rm.core.lifecycle_events import NodeUpdate
+from rm.core.quiet_masters import QuietMasters
 from rm.core.quiet_nodes import QuietNodes
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
-from rm.scheduler.events import allocate
-from rm.scheduler.events.allocate import AllocateCalls
+from rm.scheduler.capacity import limits
+from rm.scheduler.capacity.limits import HeadroomLookup
+from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.users import UsersManager
 from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
@@ -34,7 +37,7 @@ from rm.scheduler.preemption.preemption_round import PreemptionRound
 from tests.yarnling.simulation.random_clusters import MOVED_RESERVATIONS, RandomRun, random_features
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError, YarnException
-from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.ids import NodeId
 from yarn.resource import Resource
 from yarnling.cluster.configuration import composed
 from yarnling.faults.history import History
@@ -179,16 +182,29 @@ def _without_requests_of_the_am(patch: pytest.MonkeyPatch) -> None:
 
 def _without_user_limits(patch: pytest.MonkeyPatch) -> None:
     """Looking up the headroom stores nothing that matters."""
-    patch.setattr(AllocateCalls, "allocate_nothing", _without_looking_up)
+    patch.setattr(HeadroomLookup, "would_store", lambda _: False)
 
 
-def _without_looking_up(calls: AllocateCalls, attempt_id: ApplicationAttemptId) -> Resource | None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allocate, "headroom", lambda _: Resource(0, 0))
-        return RULE(calls, attempt_id)
+def _with_lasting_limits(patch: pytest.MonkeyPatch) -> None:
+    """Looking up the headroom stores nothing after the first time."""
+    patch.setattr(UsersManager, "_note_lookups", lambda _: None)
 
 
-RULE = AllocateCalls.allocate_nothing
+def _with_one_look_at_limits(patch: pytest.MonkeyPatch) -> None:
+    """One look after a change of the limits in a leaf stores those of all users."""
+    patch.setattr(limits, "present_limit", lambda users, name, *_: users.users[name].limit)
+
+
+def _without_news_of_the_scheduler(patch: pytest.MonkeyPatch) -> None:
+    """An AM need not learn of what the scheduler decides."""
+    patch.setattr(FiCaSchedulerApp, "note_news", lambda _: None)
+
+
+def _without_news_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
+    """An AM need not learn of what happens to its attempt and application."""
+    patch.setattr(QuietMasters, "note", lambda *_: None)
+
+
 WRONG_RULES = (
     (_without_orders, 3),
     (_without_requests, 2),
@@ -200,7 +216,11 @@ WRONG_RULES = (
     (_without_ended_containers, 2),
     (_without_requests_of_the_am, 2),
     (_without_rounds, 28),
-    (_without_user_limits, 1),
+    (_without_user_limits, 2),
+    (_with_lasting_limits, 8),
+    (_with_one_look_at_limits, 2),
+    (_without_news_of_the_scheduler, 6),
+    (_without_news_of_the_attempt, 1),
 )
 
 
@@ -239,7 +259,7 @@ def _without_the_last_heartbeat(patch: pytest.MonkeyPatch) -> None:
 
 def _without_walks_for_limits(patch: pytest.MonkeyPatch) -> None:
     """A user's limit that a left-out heartbeat of an AM stores does not cause a walk."""
-    patch.setattr(ResourceManagerCore, "skip_am_heartbeat", lambda core, *args: core._masters.skip_heartbeat(*args))
+    patch.setattr(ResourceManagerCore, "skip_am_heartbeat", lambda core, *args: core.quiet_masters.heartbeat(*args))
 
 
 def _with_any_silence(patch: pytest.MonkeyPatch) -> None:
