@@ -27,6 +27,8 @@ from yarnling.workload.rest_applications import read_applications
 from yarnling.workload.rest_cluster import read_cluster_nodes
 from yarnling.workload.rumen import read_rumen
 from yarnling.workload.sls import hosts_of, read_jobs, read_racks
+from yarnling.workload.spark_events import MARK as SPARK_MARK
+from yarnling.workload.spark_events import read_spark_events
 from yarnling.workload.summary_file import read_summary
 from yarnling.workload.swim import read_swim
 from yarnling.workload.synth import read_synth, synth_nodes
@@ -67,6 +69,7 @@ class LinesFormat(Struct, frozen=True):
 LINES_FORMATS: Mapping[str, LinesFormat] = {
     "rm-log": LinesFormat("the log of a ResourceManager, or its audit log", rm_log.MARKS, rm_log.read_rm_log),
     "recording": LinesFormat("what yarnling record wrote", re.compile(re.escape(MARK)), read_recording),
+    "spark": LinesFormat("event logs of Spark applications", SPARK_MARK, read_spark_events),
 }
 
 FORMATS: Mapping[str, Format] = {
