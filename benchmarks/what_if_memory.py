@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from benchmarks.lives import TASK, Full, full_workload, inputs
 from yarn.settings.scheduler import PREFIX
-from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.run import HowFar, RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 
 NODES, MINUTES, CONTAINER_S = 20, 10, 30
@@ -50,9 +50,9 @@ def _held(case: Full) -> tuple[int, int]:
     workload = _with_a_last_application(full_workload(case), last_ms, case.nodes)
     held = 0
 
-    def note(now_ms: int, until_ms: int) -> bool:
+    def note(how_far: HowFar) -> bool:
         nonlocal held
-        if now_ms >= last_ms:
+        if how_far.now_ms >= last_ms:
             gc.collect()
             held = tracemalloc.get_traced_memory()[0]
         return True

@@ -41,6 +41,7 @@ from yarnling.whatif.expectations import Checked, Expectation, KnownNames, check
 from yarnling.whatif.measures import Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
+from yarnling.whatif.run import HowFar
 from yarnling.whatif.sides import (
     Experiment,
     Side,
@@ -129,15 +130,15 @@ def _run_all(runs: Sequence[SideRun]) -> list[Outcome]:
     with _progress(console) as progress:
         tasks = [progress.add_task(shown(run.title), total=None) for run in runs]
 
-        def report(number: int, now_ms: int, until_ms: int) -> None:
-            progress.update(tasks[number], completed=now_ms, total=until_ms)
-            times_ms[number] = now_ms
-            lines.show(lambda: f"{_how_far(runs, times_ms)} of {clock(until_ms)} simulated")
+        def report(number: int, how_far: HowFar) -> None:
+            progress.update(tasks[number], completed=how_far.fraction, total=1)
+            times_ms[number] = how_far.now_ms
+            lines.show(lambda: f"{_times(runs, times_ms)} of {clock(how_far.until_ms)} simulated")
 
         return run_all(runs, report)
 
 
-def _how_far(runs: Sequence[SideRun], times_ms: Sequence[int]) -> str:
+def _times(runs: Sequence[SideRun], times_ms: Sequence[int]) -> str:
     return ", ".join(f"{run.title}: {clock(time_ms)}" for run, time_ms in zip(runs, times_ms, strict=True))
 
 

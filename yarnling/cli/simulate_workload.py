@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.run import InputNames, RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.run import HowFar, InputNames, RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 
@@ -86,7 +87,7 @@ def run(options: WorkloadOptions) -> int:
                 given.workload,
                 given.nodes,
                 observed(run_options),
-                lambda now_ms, end_ms: show(now_ms, end_ms) and not is_interrupted(),
+                lambda how_far: show(how_far) and not is_interrupted(),
             )
     except InternalError as error:
         print_error(YarnException(str(error)))
@@ -176,9 +177,9 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
-    """A progress bar in virtual time, with the remaining real time; lines of text if no bar can be shown."""
-    console = notices()
+def _progress(name: str) -> Iterator[Callable[[HowFar], bool]]:
+    """A progress bar with the virtual time and the remaining real time; lines of text if no bar can be shown."""
+    console, started_s = notices(), time.monotonic()
     lines = ProgressLines(console)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -189,12 +190,25 @@ def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(in_line(name), total=None, now="")
 
-        def show(now_ms: int, until_ms: int) -> bool:
-            progress.update(task, completed=now_ms, total=until_ms, now=f"{clock(now_ms)} of {clock(until_ms)}")
-            lines.show(lambda: f"{name}: {clock(now_ms)} of {clock(until_ms)} simulated")
+        def show(how_far: HowFar) -> bool:
+            clocks = f"{clock(how_far.now_ms)} of {clock(how_far.until_ms)}"
+            passed_s = time.monotonic() - started_s
+            progress.update(task, completed=how_far.fraction, total=1, now=f"{clocks}, {_speed(how_far, passed_s)}")
+            lines.show(lambda: f"{name}: {clocks} simulated, {_done(how_far, passed_s)}")
             return True
 
         yield show
+
+
+def _speed(how_far: HowFar, passed_s: float) -> str:
+    return f"{count(round(how_far.completed / passed_s))} containers/s" if passed_s > 0 else ""
+
+
+def _done(how_far: HowFar, passed_s: float) -> str:
+    """The containers that are done, the speed, and the time that the rest will take at this speed."""
+    containers = f"{count(how_far.completed)} of {count(how_far.containers)} containers ({_speed(how_far, passed_s)})"
+    left_ms = round(1000 * passed_s * (1 / how_far.fraction - 1)) if how_far.fraction else 0
+    return f"{containers}, about {duration(left_ms)} left"
 
 
 def print_summary(

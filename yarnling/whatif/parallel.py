@@ -17,11 +17,12 @@ from yarn.errors import InternalError
 from yarnling.cluster.processes import die_with_parent
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.run import HowFar
 from yarnling.whatif.sides import SideRun, run_once
 
 Outcome: TypeAlias = tuple[Figures, WhatIfResult | None]
-Report: TypeAlias = Callable[[int, int, int], None]
-"""Called with the number of a run, from 0, its virtual time, and its end, in ms."""
+Report: TypeAlias = Callable[[int, HowFar], None]
+"""Called with the number of a run, from 0, and how far it is."""
 POLL_S = 0.2
 
 
@@ -32,10 +33,10 @@ def run_all(runs: Sequence[SideRun], report: Report) -> list[Outcome]:
     a virtual minute.
     """
     if len(runs) == 1:
-        return [run_once(runs[0], lambda now_ms, until_ms: _reported(report, now_ms, until_ms))]
+        return [run_once(runs[0], lambda how_far: _reported(report, how_far))]
     # Not forked: threads of gRPC and of the progress bar may hold locks.
     context = get_context("spawn")
-    times: SimpleQueue[tuple[int, int, int]] = context.SimpleQueue()
+    times: SimpleQueue[tuple[int, HowFar]] = context.SimpleQueue()
     stop = context.Event()
     workers = min(len(runs), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, context, _set_up, (os.getpid(), times, stop)) as pool:
@@ -62,13 +63,13 @@ def _ctrl_c_waits() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _reported(report: Report, now_ms: int, until_ms: int) -> bool:
-    report(0, now_ms, until_ms)
+def _reported(report: Report, how_far: HowFar) -> bool:
+    report(0, how_far)
     return True
 
 
 def _followed(
-    futures: Sequence[Future[Outcome]], times: SimpleQueue[tuple[int, int, int]], report: Report
+    futures: Sequence[Future[Outcome]], times: SimpleQueue[tuple[int, HowFar]], report: Report
 ) -> list[Outcome]:
     left = set(futures)
     while left:
@@ -83,11 +84,11 @@ def _followed(
 class _Shared:
     """State that the processes of a pool share with the one that started them."""
 
-    times: SimpleQueue[tuple[int, int, int]]
+    times: SimpleQueue[tuple[int, HowFar]]
     stop: Event
 
 
-def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, int, int]], stop: Event) -> None:
+def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, HowFar]], stop: Event) -> None:
     """Ctrl-C goes to all processes of a terminal; the one that started them decides. They end with it.
 
     The thread that started them waits for them, so the kernel does not take its end for the parent's.
@@ -102,8 +103,8 @@ def _nothing() -> None: ...
 
 
 def _run(number: int, run: SideRun) -> Outcome:
-    def progress(now_ms: int, until_ms: int) -> bool:
-        _Shared.times.put((number, now_ms, until_ms))
+    def progress(how_far: HowFar) -> bool:
+        _Shared.times.put((number, how_far))
         return not _Shared.stop.is_set()
 
     return run_once(run, progress)

@@ -110,6 +110,7 @@ class Recording:
     """Everything of one run. `began_ms`: the engine's time at the start of the workload.
 
     `unended`: the applications that have been accepted and have not ended, in the order of their submission.
+    `completed`: the number of containers that have.
     """
 
     def __init__(self, engine: Engine, nodes: Sequence[WorkloadNode]) -> None:
@@ -117,6 +118,7 @@ class Recording:
         self.applications: list[RecordedApplication] = []
         self.unended: dict[int, RecordedApplication] = {}
         self.containers = ContainerOutcomes()
+        self.completed = 0
         self.racks = {node.host: node.rack for node in nodes}
         self.scheduled: Callable[[ContainerId], int | None] = lambda _: None
         self._engine = engine
@@ -232,6 +234,7 @@ class RecordedApplication:
             position, End.COMPLETED if exit_code == 0 else self._loss(position), self._recording.now_ms
         )
         if exit_code == 0:
+            self._recording.completed += 1
             self._forget(container_id)
 
     def preempted(self, preemption: Preempted) -> None:

@@ -50,8 +50,23 @@ SIMULATED_SETTINGS = {
 }
 """Settings of all simulations: nothing restarts, and containers write no logs."""
 
-Progress = Callable[[int, int], bool]
-"""Called once a virtual minute with the time and the end, in ms since the start; False ends the simulation."""
+
+class HowFar(Struct, frozen=True):
+    """The progress of a run: `now_ms` of `until_ms`, since the start, and so many `completed` of all `containers`."""
+
+    now_ms: int
+    until_ms: int
+    completed: int
+    containers: int
+
+    @property
+    def fraction(self) -> float:
+        """The part that is done, 0..1: of the containers, or of the time if that is over sooner."""
+        return max(self.now_ms / self.until_ms, self.completed / self.containers if self.containers else 0.0)
+
+
+Progress = Callable[[HowFar], bool]
+"""Called once a virtual minute, more often at first; False ends the simulation."""
 
 
 class InputNames(Struct, frozen=True):
@@ -94,7 +109,7 @@ def run_what_if(
     workload: Workload,
     nodes: Sequence[WorkloadNode],
     options: RunOptions = DEFAULTS,
-    progress: Progress = lambda now_ms, until_ms: True,
+    progress: Progress = lambda _: True,
     *,
     node_events: Sequence[NodeEvent] = (),
 ) -> WhatIfResult:
@@ -156,12 +171,13 @@ class _Running:
     def go(self, progress: Progress) -> bool:
         """Run to the end; returns False if `progress` stopped the run early."""
         until_ms, began_ms = self._options.until_ms, self._recording.began_ms
+        containers = sum(1 + application.containers for application in self._workload.applications)
         while (now_ms := self._recording.now_ms) < until_ms and not self._is_over():
             self._engine.run(began_ms + min(now_ms + self._sampler.interval_ms, until_ms))
             self._sampler.sample()
             if self._cluster.crashed:
                 raise InternalError("; ".join(self._cluster.crashed))
-            if not progress(self._recording.now_ms, until_ms):
+            if not progress(HowFar(self._recording.now_ms, until_ms, self._recording.completed, containers)):
                 return self._is_over()
         return True
 

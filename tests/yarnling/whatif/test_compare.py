@@ -26,7 +26,7 @@ from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.result import QueueSample, WhatIfResult
 from yarnling.whatif.result_file import encode_result
-from yarnling.whatif.run import RunOptions
+from yarnling.whatif.run import HowFar, RunOptions
 from yarnling.whatif.sides import Experiment, SideRun, run_once, runs_of
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
@@ -228,8 +228,8 @@ def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple
 def test_how_far_both_sides_are_can_be_read_in_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(runs: Sequence[SideRun], report: Callable[[int, int, int], None]) -> list[Outcome]:
-        report(1, 5 * 60_000, 3_600_000)
+    def run(runs: Sequence[SideRun], report: Callable[[int, HowFar], None]) -> list[Outcome]:
+        report(1, HowFar(5 * 60_000, 3_600_000, 0, 1))
         return []
 
     monkeypatch.setattr("yarnling.cli.shared.output.PROGRESS_LINE_S", 0.0)
@@ -384,7 +384,7 @@ def test_runs_in_processes_of_their_own_have_the_same_outcomes(experiment: list[
     what = Experiment("w", Workload((tasks,)), nodes, (1, 2), HOUR, {})
     runs = [run for directory in experiment[:2] for run in runs_of(Path(directory), what)]
     times: set[tuple[int, int]] = set()
-    found = run_all(runs, lambda number, now_ms, until_ms: times.add((number, until_ms)))
-    assert [figures for figures, _ in found] == [run_once(run, lambda now_ms, until_ms: True)[0] for run in runs]
+    found = run_all(runs, lambda number, how_far: times.add((number, how_far.until_ms)))
+    assert [figures for figures, _ in found] == [run_once(run, lambda _: True)[0] for run in runs]
     assert [result.seed for _, result in found if result is not None] == [1, 1]
     assert times == {(number, HOUR) for number in range(4)}

@@ -29,7 +29,7 @@ from yarnling.whatif.containers import End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.run import RunOptions, run_what_if
+from yarnling.whatif.run import HowFar, RunOptions, run_what_if
 from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 LABELS = {
@@ -330,13 +330,29 @@ def test_the_result_has_the_deadlines_and_the_types_that_the_scheduler_compares(
     assert figures_of(by_memory).measured == MEMORY_MB
 
 
+@pytest.mark.parametrize("until_ms", [60 * MINUTE_MS, MINUTE_MS])
+def test_how_far_a_run_is_goes_by_its_containers_unless_the_time_is_over_sooner(until_ms: int) -> None:
+    workload, seen = Workload((application(group(4, 30), group(4, 30, after=0)),)), list[HowFar]()
+
+    def progress(how_far: HowFar) -> bool:
+        seen.append(how_far)
+        return True
+
+    run_what_if(configuration(), workload, nodes(), RunOptions(until_ms=until_ms), progress)
+    fractions = [each.fraction for each in seen]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+    assert any(0.4 < fraction < 0.7 for fraction in fractions)
+    assert {each.containers for each in seen} == {9}
+
+
 def test_a_run_that_is_interrupted_is_marked() -> None:
     options = RunOptions(until_ms=60 * MINUTE_MS)
     times: list[int] = []
 
-    def progress(now_ms: int, until_ms: int) -> bool:
-        times.append(now_ms)
-        return now_ms < 3 * MINUTE_MS
+    def progress(how_far: HowFar) -> bool:
+        times.append(how_far.now_ms)
+        return how_far.now_ms < 3 * MINUTE_MS
 
     workload = Workload((application(group(1, 1000)), application(group(1, 10), name="late", at_s=1000)))
     result = run_what_if(configuration(), workload, nodes(), options, progress)
