@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
@@ -109,6 +109,18 @@ def json_documents(text: str, source: str) -> Iterator[tuple[int, object]]:
         at = _start(text, end)
     if is_empty:
         raise refusal(source, "is empty: it has no JSON document", "name another file")
+
+
+def whole_number(value: object) -> int:
+    """The whole number in a document of another program, also as text; 0 for anything else."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 16:
+        return int(value)
+    return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """The mapping in a document of another program; empty for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def _start(text: str, at: int) -> int:

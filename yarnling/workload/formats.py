@@ -32,6 +32,8 @@ from yarnling.workload.spark_events import read_spark_events
 from yarnling.workload.summary_file import read_summary
 from yarnling.workload.swim import read_swim
 from yarnling.workload.synth import read_synth, synth_nodes
+from yarnling.workload.tez_history import MARK as TEZ_MARK
+from yarnling.workload.tez_history import read_tez_history
 from yarnling.workload.workload_file import WORKLOAD_MARK, NodeList, parse_workload_lines, parse_workload_yaml
 
 HEAD_CHARACTERS = 64 * 1024
@@ -70,6 +72,7 @@ LINES_FORMATS: Mapping[str, LinesFormat] = {
     "rm-log": LinesFormat("the log of a ResourceManager, or its audit log", rm_log.MARKS, rm_log.read_rm_log),
     "recording": LinesFormat("what yarnling record wrote", re.compile(re.escape(MARK)), read_recording),
     "spark": LinesFormat("event logs of Spark applications", SPARK_MARK, read_spark_events),
+    "tez": LinesFormat("history files of Tez's AMs", TEZ_MARK, read_tez_history),
 }
 
 FORMATS: Mapping[str, Format] = {

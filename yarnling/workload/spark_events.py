@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import refusal
+from yarnling.workload.documents import mapping_of, refusal, whole_number
 from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
@@ -105,25 +105,25 @@ def _take(application: _Application, text: str) -> None:
         case "ApplicationStart":
             application.name = str(event.get("App ID") or "")
             application.user = str(event.get("User") or "")
-            application.started_ms = _whole(event.get("Timestamp"))
+            application.started_ms = whole_number(event.get("Timestamp"))
         case "ApplicationEnd":
-            application.ended_ms = _whole(event.get("Timestamp"))
+            application.ended_ms = whole_number(event.get("Timestamp"))
         case "EnvironmentUpdate":
             settings = event.get("Spark Properties")
-            application.settings |= {str(key): str(value) for key, value in _mapping(settings).items()}
+            application.settings |= {str(key): str(value) for key, value in mapping_of(settings).items()}
         case "ResourceProfileAdded":
-            requests = _mapping(event.get("Executor Resource Requests"))
-            amounts = {name: _whole(_mapping(each).get("Amount")) for name, each in requests.items()}
-            application.profiles[_whole(event.get("Resource Profile Id"))] = amounts
+            requests = mapping_of(event.get("Executor Resource Requests"))
+            amounts = {name: whole_number(mapping_of(each).get("Amount")) for name, each in requests.items()}
+            application.profiles[whole_number(event.get("Resource Profile Id"))] = amounts
         case _:
             _take_executor(application, kind[1], event)
 
 
 def _take_executor(application: _Application, kind: str, event: Mapping[str, Any]) -> None:
-    name, at_ms = str(event.get("Executor ID") or ""), _whole(event.get("Timestamp"))
+    name, at_ms = str(event.get("Executor ID") or ""), whole_number(event.get("Timestamp"))
     if kind == "ExecutorAdded" and name != "driver" and at_ms:
-        info = _mapping(event.get("Executor Info"))
-        cores, profile = _whole(info.get("Total Cores")), _whole(info.get("Resource Profile Id"))
+        info = mapping_of(event.get("Executor Info"))
+        cores, profile = whole_number(info.get("Total Cores")), whole_number(info.get("Resource Profile Id"))
         application.executors[name] = _Executor(at_ms, max(cores, 1), profile)
     elif kind == "ExecutorRemoved" and name in application.executors:
         application.executors[name].ended_ms = at_ms
@@ -131,10 +131,10 @@ def _take_executor(application: _Application, kind: str, event: Mapping[str, Any
 
 def _observed(application: _Application, defaults: Defaults) -> ObservedApplication:
     settings, ended_ms = application.settings, application.ended_ms or application.last_ms
-    submitted_ms = _whole(settings.get("spark.app.submitTime")) or application.started_ms
+    submitted_ms = whole_number(settings.get("spark.app.submitTime")) or application.started_ms
     started_ms = max(application.started_ms, submitted_ms)
     am_prefix = DRIVER if settings.get("spark.submit.deployMode") == "cluster" else AM_OF_CLIENT
-    am_cores = _whole(settings.get(f"{am_prefix}.cores")) or 1
+    am_cores = whole_number(settings.get(f"{am_prefix}.cores")) or 1
     am = _size(settings, am_prefix, am_cores, {"memory": _memory_mb(settings.get(f"{am_prefix}.memory")) or 0})
     containers = [
         _container(each, each.ended_ms or ended_ms, _executor_size(application, each))
@@ -163,7 +163,7 @@ def _executor_size(application: _Application, executor: _Executor) -> Resource:
     settings = application.settings
     python_mb = _memory_mb(settings.get("spark.executor.pyspark.memory")) or 0
     off_heap = settings.get("spark.memory.offHeap.size") if settings.get(OFF_HEAP) == "true" else None
-    off_heap_mb = _whole(off_heap) >> 20 if off_heap and off_heap.isdecimal() else _memory_mb(off_heap) or 0
+    off_heap_mb = whole_number(off_heap) >> 20 if off_heap and off_heap.isdecimal() else _memory_mb(off_heap) or 0
     memory_mb = _memory_mb(settings.get("spark.executor.memory")) or 0
     base = {"memory": memory_mb, "pyspark.memory": python_mb, "offHeap": off_heap_mb}
     return _size(settings, EXECUTOR, executor.cores, base | application.profiles.get(executor.profile, {}))
@@ -194,17 +194,6 @@ def _fraction(text: str | None, default: float) -> float:
     except ValueError:
         return default
     return value if 0 <= value <= 100 else default
-
-
-def _whole(value: object) -> int:
-    """A whole number, also as text; 0 for anything else."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 16:
-        return int(value)
-    return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _assumptions(applications: list[_Application]) -> Iterator[str]:
