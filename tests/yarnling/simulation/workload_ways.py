@@ -7,6 +7,7 @@ the end, and the same result.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -15,12 +16,14 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from am.core.events import HeartbeatDone
+from am.core.actions import Launch
+from am.core.application_master import AbandonLaunch
+from am.core.events import ContainersAllocated, ContainerStarted, HeartbeatDone
 from rm.core.events import Allocate, NodeHeartbeat, QuietHeartbeat
 from tests.yarnling.simulation.random_clusters import rm_state
 from tests.yarnling.simulation.random_workloads import UNTIL_MS, RandomWorkload
 from yarn.ids import NodeId
-from yarn.machine import Refuse, Reply, Tick
+from yarn.machine import Refuse, Reply, StateChanged, Tick
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import NONE
@@ -44,6 +47,7 @@ class Way(Enum):
 
     EVERY_HEARTBEAT = (("all_heartbeats", True),)
     QUIET_LEFT_OUT = (("all_heartbeats", False),)
+    PLAYED = (("all_heartbeats", False), ("played", True))
 
 
 class CoreStep(NamedTuple):
@@ -64,6 +68,9 @@ class CoreStep(NamedTuple):
 class Steps(Trace):
     """Notes the steps with news, in order.
 
+    Containers that are played have no tokens, and their AM does not learn when they have started: neither matters to
+    what it does.
+
     A heartbeat of a node has news if there is anything in it that was not in the last one, or if it has effects; one of
     an AM if there is anything but the progress in it, or anything but the headroom in its reply.
     """
@@ -71,13 +78,16 @@ class Steps(Trace):
     def __init__(self) -> None:
         super().__init__(hashed=False)
         self.found: list[CoreStep] = []
+        self.changes: Counter[str] = Counter()
         self._reports: dict[NodeId, NodeHeartbeatRequest] = {}
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
         if host == "rm":
+            changes = (effect for effect in effects if isinstance(effect, StateChanged) and effect.kind == "RMNode")
+            self.changes.update(change.target for change in changes if change.target != change.source)
             self._add(now_ms, host, self._input_of_rm(event), effects)
-        elif host.startswith("am ") and not isinstance(event, HeartbeatDone):
-            self._add(now_ms, host, repr(event), effects)
+        elif host.startswith("am ") and not isinstance(event, HeartbeatDone | ContainerStarted):
+            self._add(now_ms, host, _input_of_am(event), effects)
 
     def _add(self, now_ms: int, host: str, event: str, effects: Sequence[object]) -> None:
         shown = tuple(text for text in map(_effect, effects) if text)
@@ -122,6 +132,13 @@ def _with_values(record: Struct) -> str:
     return " ".join(f"{name}={value}" for name, value, default in values if value != default)
 
 
+def _input_of_am(event: object) -> str:
+    """The event as text, without the tokens of containers."""
+    if isinstance(event, ContainersAllocated):
+        return f"ContainersAllocated {[(one.container.id, one.request) for one in event.allocations]}"
+    return repr(event)
+
+
 def _effect(effect: object) -> str:
     """The effect as text; "" for a reply without news."""
     match effect:
@@ -131,6 +148,10 @@ def _effect(effect: object) -> str:
             empty = AllocateResponse(0, NONE, 0)
             is_quiet = replace(value, response_id=0, headroom=NONE, cluster_nodes=0, application_priority=0) == empty
             return "" if is_quiet else f"Reply {_with_values(value)}"
+        case AbandonLaunch():
+            return ""
+        case Launch(container):
+            return f"Launch {container.id} {container.node_id}"
         case Reply(_, value) | Refuse(_, value):
             return f"{type(effect).__name__} {value!r}"
         case _:
@@ -138,11 +159,15 @@ def _effect(effect: object) -> str:
 
 
 class WorkloadRun(NamedTuple):
-    """All that one way of running a workload shows. `final_state`: of the ResourceManager's core, at the end."""
+    """All that one way of running a workload shows. `final_state`: of the ResourceManager's core, at the end.
+
+    `changes` {state: how many nodes were in it}
+    """
 
     steps: tuple[CoreStep, ...]
     final_state: dict[str, object]
     result: WhatIfResult
+    changes: Counter[str]
 
 
 def run_in(way: Way, of: RandomWorkload) -> WorkloadRun:
@@ -162,7 +187,7 @@ def run_in(way: Way, of: RandomWorkload) -> WorkloadRun:
     found = tuple(steps.found)
     if made.quiet_heartbeats is not None:
         made.quiet_heartbeats.resume_all()
-    return WorkloadRun(found, rm_state(made.rm.core), result)
+    return WorkloadRun(found, rm_state(made.rm.core), result, steps.changes)
 
 
 def first_difference(one: WorkloadRun, two: WorkloadRun, *, ignored: Collection[str] = ()) -> str:
@@ -195,7 +220,8 @@ def _of_results(one: WorkloadRun, two: WorkloadRun, ignored: Collection[str]) ->
 
 
 def _first_of(mine: object, others: object) -> str:
-    if not isinstance(mine, tuple) or not isinstance(others, tuple) or len(mine) != len(others):
+    """The first elements that differ; all, if these are no sequences of one length."""
+    if not isinstance(mine, Sequence) or not isinstance(others, Sequence) or len(mine) != len(others):
         return f"{mine} and {others}"
     return next(f"{a} and {b}" for a, b in zip(mine, others, strict=True) if a != b)
 
