@@ -92,7 +92,7 @@ class RunOptions(Struct, frozen=True):
     names: InputNames = InputNames()
     warnings: tuple[str, ...] = ()
     line: Line | None = None
-    played: bool = False
+    played: bool = True
     observe: Callable[[SimulatedCluster, Trace], None] | None = None
 
 
