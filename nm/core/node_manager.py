@@ -183,14 +183,18 @@ class NodeManagerCore:
         timers = self._dispatcher.scheduled()
         return self.status.is_quiet and all(isinstance(timer, _SILENT_TIMERS) for timer in timers)
 
-    def pause_heartbeats(self) -> NodeHeartbeatRequest:
-        """Send no heartbeats until `resume_heartbeats`; returns what each would contain. Only if quiet.
+    def pause_heartbeats(self) -> None:
+        """Send no heartbeats until `resume_heartbeats`. Only if quiet.
 
         Cleaning the caches is left out too, if it would do nothing.
         """
         if self.context.resources.is_small:
             self._cleanups_due_ms = self._dispatcher.cancel(ShrinkCaches)
-        return self.status.pause()
+        self.status.pause()
+
+    def paused_heartbeat(self) -> NodeHeartbeatRequest:
+        """The content of the first heartbeat that is not sent."""
+        return self.status.paused_request()
 
     def resume_heartbeats(self, count: int, due_ms: int, now_ms: int) -> None:
         """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""

@@ -279,9 +279,12 @@ class NodeStatusUpdater:
             or self._refused
         )
 
-    def pause(self) -> NodeHeartbeatRequest:
-        """Send no heartbeats until `resume`; returns what each would contain. Only right after an answer, if quiet."""
+    def pause(self) -> None:
+        """Send no heartbeats until `resume`. Only right after an answer, if quiet."""
         self._context.dispatcher.cancel(HeartbeatDue)
+
+    def paused_request(self) -> NodeHeartbeatRequest:
+        """The content of the first heartbeat after `pause`, which changes nothing on the node."""
         return self._next_request(())
 
     def resume(self, count: int, due_ms: int) -> None:

@@ -21,7 +21,8 @@ def test_heartbeats_can_be_left_out_while_the_node_has_no_news(node: Node) -> No
     node.after(1000, Tick())
     assert not node.core.is_quiet, "an answer is expected"
     node.answer()
-    request = node.core.pause_heartbeats()
+    node.core.pause_heartbeats()
+    request = node.core.paused_heartbeat()
     assert node.core.next_deadline_ms() is None
     due_ms = node.now_ms + 5000
     node.core.resume_heartbeats(4, due_ms, node.now_ms)
@@ -60,7 +61,8 @@ def test_orders_about_a_container_whose_end_was_reported_before_change_no_heartb
     node.step(ContainerExited(container_id(2), 1, 0))
     node.answer(containers_to_clean_up=(container_id(2),))
     assert node.core.is_quiet, "it has ended, and waits until its ApplicationMaster knows"
-    request = node.core.pause_heartbeats()
+    node.core.pause_heartbeats()
+    request = node.core.paused_heartbeat()
     node.core.resume_heartbeats(2, node.now_ms + 1000, node.now_ms)
     node.after(1000, Tick())
     assert node.one(SendHeartbeat).request == replace(request, response_id=request.response_id + 2)

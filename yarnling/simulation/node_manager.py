@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar, assert_never
 
+from msgspec.structs import replace
+
 from nm.core import NodeManagerCore
 from nm.core.effects import (
     AggregateLogs,
@@ -63,6 +65,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
+from yarn.resource import INT32_MAX
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.network import TRACKER_LINK, Done, Endpoint, Network, Served, UnderWay
@@ -174,9 +177,17 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
     def tracker_link(self) -> str:
         return f"{TRACKER_LINK}{self.number}"
 
-    def pause_heartbeats(self) -> NodeHeartbeatRequest:
-        """Stop sending heartbeats; returns the content of each. Its key ids say that the node needs no new keys."""
-        return with_key_ids(self.core.pause_heartbeats(), self._container_tokens.keys, self._nm_keys)
+    def pause_heartbeats(self) -> None:
+        """Stop sending heartbeats."""
+        self.core.pause_heartbeats()
+
+    def paused_heartbeat(self, count: int) -> NodeHeartbeatRequest:
+        """The content of the heartbeat that follows `count` ones which were left out.
+
+        Its key ids say that the node needs no new keys.
+        """
+        request = with_key_ids(self.core.paused_heartbeat(), self._container_tokens.keys, self._nm_keys)
+        return replace(request, response_id=(request.response_id + count) & INT32_MAX)
 
     def resume_heartbeats(self, count: int, due_ms: int, under_way: UnderWay | None) -> None:
         """Resume as if `count` quiet heartbeats were sent; the next is due at `due_ms`, or `under_way` since then."""

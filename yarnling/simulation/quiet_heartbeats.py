@@ -20,15 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from msgspec.structs import replace
-
 from rm.core.events import QuietHeartbeat
 from wire.protocols.tracker import ResourceTracker
 from yarn.configuration import Configuration
 from yarn.errors import InternalError
 from yarn.ids import NodeId
-from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
-from yarn.resource import INT32_MAX
+from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, NM_HEARTBEAT_INTERVAL
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Link, Network, UnderWay
@@ -40,25 +37,21 @@ from yarnling.simulation.turns import Turns
 
 
 class QuietNode:
-    """A node whose heartbeats are left out. `request` is the first of them, `due_ms` the time of the next one.
+    """A node whose heartbeats are left out. `due_ms`: the time of the next one.
 
     `count`: those until now, all of which were answered with nothing. `is_called`: the next one arrives. `turn`: its
     place among the heartbeats of a period, which never changes, because all nodes have the same period.
     """
 
-    __slots__ = ("calls", "count", "due_ms", "is_called", "nm", "request", "turn")
+    __slots__ = ("calls", "count", "due_ms", "is_called", "nm", "turn")
 
-    def __init__(self, nm: NodeManagerProcess, request: NodeHeartbeatRequest, due_ms: int, period_ms: int) -> None:
+    def __init__(self, nm: NodeManagerProcess, due_ms: int, period_ms: int) -> None:
         self.turn = (due_ms % period_ms, nm.number)
         self.nm = nm
-        self.request = request
         self.due_ms = due_ms
         self.count = 0
         self.is_called = False
         self.calls = 0
-
-    def next_request(self) -> NodeHeartbeatRequest:
-        return replace(self.request, response_id=(self.request.response_id + self.count) & INT32_MAX)
 
 
 class QuietHeartbeats:
@@ -96,7 +89,8 @@ class QuietHeartbeats:
         if not rm.core.quiet_nodes.may_suspend(nm.node_id, self._engine.now_ms - self._delay_ms, self._period_ms):
             return
         due_ms = self._engine.now_ms + self._interval_ms
-        quiet = QuietNode(nm, nm.pause_heartbeats(), due_ms, self._period_ms)
+        nm.pause_heartbeats()
+        quiet = QuietNode(nm, due_ms, self._period_ms)
         self._nodes[nm.node_id] = quiet
         self._turns.add(quiet)
         rm.core.quiet_nodes.suspend(nm.node_id)
@@ -205,7 +199,7 @@ class QuietHeartbeats:
             self._rm.step(QuietHeartbeat(node_id))
             self._note_arrived(quiet)
             return
-        reply = quiet.nm.answer_of(quiet.next_request())
+        reply = quiet.nm.answer_of(quiet.nm.paused_heartbeat(quiet.count))
         content = reply.content(self._network.encode)
         if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
             self._note_arrived(quiet)
