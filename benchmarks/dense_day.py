@@ -77,7 +77,7 @@ def run(case: Full, log: Log) -> None:
     """Simulate the case, write its report, and read the result again."""
     conf, workload, nodes, until_ms = inputs(case)
     log.write(f"pid {os.getpid()}, {'compiled' if scheduler_is_compiled() else 'interpreted'}, the workload is drawn")
-    result = run_what_if(conf, workload, nodes, RunOptions(1, until_ms, played=True), log.note)
+    result = run_what_if(conf, workload, nodes, RunOptions(1, until_ms), log.note)
     log.write(f"simulated {len(result.containers):,} containers in {result.events:,} events")
     del workload
     gc.collect()

@@ -59,7 +59,7 @@ def _held(case: Full) -> tuple[int, int]:
 
     tracemalloc.start()
     try:
-        result = run_what_if(conf, workload, nodes, RunOptions(played=True), note)
+        result = run_what_if(conf, workload, nodes, RunOptions(), note)
     finally:
         tracemalloc.stop()
     return held, len(result.containers)
