@@ -37,7 +37,7 @@ from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.snapshot import node_table, state_table
 from yarnling.report.listing import PIPE_WIDTH, Listing
 
-FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
+FLEETS = {"processes": (500, 1), "packed_1000": (1_000, 500), "packed": (10_000, 500)}
 """{name of the fleet in figures: (number of nodes, nodes per process)}."""
 SETTLE_S = 5.0
 MEASURED_S = 20.0

@@ -19,7 +19,7 @@ from yarnling.cluster.snapshot import (
     process_table,
     snapshot,
 )
-from yarnling.cluster.state import ClusterState, conditions, find_cluster, read_state
+from yarnling.cluster.state import ClusterState, conditions, find_cluster, name_option, read_state
 from yarnling.report.escapes import in_line
 
 View = TypeVar("View")
@@ -41,12 +41,15 @@ def show(name: str, *, all_nodes: bool, as_json: bool) -> None:
         place = in_line(f"HADOOP_CONF_DIR={state.conf_dir}")
         console.print(f"Cluster {state.name}, process {state.supervisor.pid}, {place}", soft_wrap=True)
         console.print()
+        is_summary = not all_nodes and len(state.nodes) > NODES_MAX
         if view is not None:
             console.print(cluster_tables(view), crop=False)
-        elif all_nodes or len(state.nodes) <= NODES_MAX:
-            console.print(process_table(state.nodes), crop=False)
-        else:
+        elif is_summary:
             console.print("\n".join(process_lines(state.nodes)), soft_wrap=True)
+        else:
+            console.print(process_table(state.nodes), crop=False)
+        if is_summary:
+            console.print(f"\nList all nodes: yarnling status --nodes{name_option(name)}", soft_wrap=True)
     if view is None:
         raise ResourceManagerDown.of(state)
 

@@ -120,7 +120,6 @@ def cluster_tables(view: ClusterSnapshot | ClusterSummary) -> RenderableType:
     parts: list[RenderableType] = []
     if isinstance(view, ClusterSummary):
         parts += [state_table(view.groups), *(cell(line, "red") for line in view.exceptions())]
-        parts += ["List all nodes: yarnling status --nodes"]
     else:
         parts += [node_table(view.nodes, view.conditions)]
         parts += [cell(line, "red") for line in (*view.unregistered(), *complaints(node_groups(view.nodes)))]

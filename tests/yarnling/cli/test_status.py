@@ -20,6 +20,8 @@ from yarn.nodes import NodeGroup, NodeHealth, NodeReport, node_groups
 from yarn.queues import QueueInfo
 from yarn.resource import Resource
 from yarn.states import NodeState
+from yarnling.cli.shared.connection import ResourceManagerDown
+from yarnling.cli.status import show
 from yarnling.cluster.client import Client
 from yarnling.cluster.processes import ProcessIdentity
 from yarnling.cluster.snapshot import NODES_MAX, ClusterSummary, cluster_tables, overview, snapshot
@@ -94,11 +96,7 @@ async def test_many_nodes_are_summarised_by_one_call_and_few_are_listed(tmp_path
         ["LOST", "1", "0", "0", "/", "8192", "0", "0", "/", "8"],
         ["RUNNING", "100", "300", "409600", "/", "819200", "0", "300", "/", "800"],
     ]
-    assert drawn[4:7] == [
-        "127.0.0.0:1 LOST",
-        "127.0.0.1:1 RUNNING: cannot limit CPU",
-        "List all nodes: yarnling status --nodes",
-    ]
+    assert drawn[4:7] == ["127.0.0.0:1 LOST", "127.0.0.1:1 RUNNING: cannot limit CPU", ""]
 
 
 async def test_the_exceptions_are_named_up_to_a_limit(tmp_path: Path) -> None:
@@ -129,3 +127,27 @@ def test_each_process_is_looked_at_once_for_all_its_nodes(tmp_path: Path, monkey
     ]
     assert conditions(entries) == {"h:0": "ended", "h:1": "ended", "h:9": "partitioned"}
     assert len(looks) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "all_nodes", "lines"),
+    [(NODES_MAX, False, NODES_MAX), (NODES_MAX + 1, False, 2), (NODES_MAX + 1, True, NODES_MAX + 1)],
+)
+def test_many_nodes_are_summarised_while_the_resource_manager_is_down(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    count: int,
+    all_nodes: bool,
+    lines: int,
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    up = ProcessIdentity.of(os.getpid())
+    replace(packed(tmp_path, count, up), supervisor=up).write()
+    with pytest.raises(ResourceManagerDown):
+        show("mine", all_nodes=all_nodes, as_json=False)
+    shown_lines = [line for line in capsys.readouterr().out.splitlines()[1:] if line]
+    if lines == 2:
+        assert shown_lines == [f"{count} nodes", "List all nodes: yarnling status --nodes --name mine"]
+    else:
+        assert len(shown_lines) == lines + 2
