@@ -1,4 +1,4 @@
-"""Compiles the scheduler to C with mypyc when a wheel is built with HATCH_BUILD_HOOKS_ENABLE=1; unused otherwise.
+"""Compiles the core to C with mypyc when a wheel is built with HATCH_BUILD_HOOKS_ENABLE=1; unused otherwise.
 
 The sources stay in the wheel beside the extension modules, which Python prefers. docs/design/compiled-core.md says
 what is compiled, what is not, and why.
@@ -26,13 +26,23 @@ from setuptools.command.build_ext import build_ext
 COMPILED = (
     "yarn/resource.py",
     "yarn/resource_calculator.py",
+    "yarn/java/binary32.py",
+    "yarn/machine/*.py",
     "rm/scheduler/*.py",
     *(f"rm/scheduler/{part}/*.py" for part in ("capacity", "events", "model", "placement", "preemption", "queues")),
+    "rm/core/*.py",
+    "nm/core/played_container.py",
+    "am/core/am_rm_client_state.py",
+    *(f"yarnling/simulation/{part}.py" for part in ("engine", "network_starts", "node_manager", "played_calls")),
+    *(f"yarnling/simulation/{part}.py" for part in ("process", "quiet_*", "resource_manager", "task_groups")),
 )
-"""Not compiled: rm/scheduler/config, which runs once, and rm/scheduler/invariants, which checks in tests."""
+"""Not compiled: rm/scheduler/config and rm/core/reports, which run seldom, and modules with checks of invariants."""
 
 OPT_LEVEL = "1"
-NATIVE = ("rm.scheduler.", "yarn.resource_calculator.")
+NATIVE = (
+    *("rm.scheduler.", "rm.core.", "nm.core.", "am.core."),
+    *("yarn.machine.", "yarn.resource_calculator.", "yarnling.simulation."),
+)
 """The beginnings of the names of classes that become native."""
 NATIVE_BASES = ("builtins.object", "abc.ABC", *NATIVE)
 CLASS_ATTRIBUTES = ("serializable", "allow_interpreted_subclasses")
@@ -41,7 +51,11 @@ CLASS_ATTRIBUTES = ("serializable", "allow_interpreted_subclasses")
 def compiled_sources(root: Path) -> list[str]:
     """The modules that are compiled, as paths below the root."""
     found = sorted({path for pattern in COMPILED for path in root.glob(pattern)})
-    return [str(path.relative_to(root)) for path in found if path.name != "__init__.py" and not _has_records(path)]
+    return [
+        str(path.relative_to(root))
+        for path in found
+        if not path.name.endswith(("__init__.py", "invariants.py")) and not _has_records(path)
+    ]
 
 
 def _has_records(path: Path) -> bool:

@@ -7,7 +7,7 @@ The generators of protos/ need an older protobuf than the tests, so they have an
 .venv-generators, which --dev makes as well. With --floors the oldest versions of all dependencies that pyproject.toml
 allows are installed into .venv-floors, with --docs what builds the site of the documentation into .venv-docs.
 
-With --compiled a wheel whose scheduler is compiled is installed into .venv-compiled, not editable; this environment
+With --compiled a wheel whose core is compiled is installed into .venv-compiled, not editable; this environment
 uses the libraries of the other one. It is built again when a source has changed (docs/design/compiled-core.md).
 """
 
@@ -171,7 +171,7 @@ def install_compiled(venv: Path, tools: Path) -> None:
     own, shared = (run([str(each / "bin" / "python"), "-c", site_packages]).strip() for each in (venv, tools))
     # Packages of the wheel come first; then the libraries, then what is only in the checkout: tests and benchmarks.
     Path(own, "yarnling-shared.pth").write_text(f"{shared}\n{ROOT}\n")
-    say("compiling the scheduler ...\n")
+    say("compiling the core ...\n")
     pip = [str(python), "-m", "pip", "--python", str(venv / "bin" / "python")]
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--force-reinstall", "--quiet"]
     run([*pip, "install", *options, str(ROOT)], {"HATCH_BUILD_HOOKS_ENABLE": "1"})

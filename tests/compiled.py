@@ -1,4 +1,4 @@
-"""The facts that tests have to know of a compiled scheduler."""
+"""The facts that tests have to know of a compiled core."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from yarnling.cli.version import scheduler_is_compiled
 
-only_interpreted = pytest.mark.skipif(scheduler_is_compiled(), reason="replaces or watches code of the scheduler")
-"""Marks a test that replaces or watches Python code of the scheduler, which compiled code does not notice."""
+only_interpreted = pytest.mark.skipif(scheduler_is_compiled(), reason="replaces or watches code of the core")
+"""Marks a test that replaces or watches Python code of the core, which compiled code does not notice."""
 
 
 def attribute_names(kind: type) -> tuple[str, ...]:

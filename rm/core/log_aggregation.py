@@ -47,16 +47,16 @@ class AppLogAggregation:
             self._nodes = {
                 node_id: status if status in _OVER else Status.TIME_OUT for node_id, status in self._nodes.items()
             }
-        if is_over:
-            self._maybe_finish()
-        return self._outcome or self._progress()
+        return (self._maybe_finish() if is_over else None) or self._progress()
 
-    def _maybe_finish(self) -> None:
+    def _maybe_finish(self) -> Status | None:
+        """The outcome, once all nodes are done; None before."""
         found = set(self._nodes.values())
         if found <= {*_OVER, Status.TIME_OUT}:
             worst = (Status.FAILED, Status.TIME_OUT, Status.SUCCEEDED)
             self._outcome = next(status for status in worst if status in found)
             self._nodes.clear()
+        return self._outcome
 
     def _progress(self) -> Status:
         found = set(self._nodes.values())

@@ -12,6 +12,7 @@ from rm.core.quiet_masters import QuietMasters
 from rm.scheduler.capacity.limits import HeadroomLookup
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.users import UsersManager
+from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.recording import Json
@@ -141,6 +142,7 @@ def _without_news_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "scenario_seed"), [(_with_lasting_limits, 3), (_without_news_of_the_attempt, 0)])
+@only_interpreted
 def test_a_wrong_rule_is_noticed(
     wrong: Callable[[pytest.MonkeyPatch], None], scenario_seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
 
 from rm.core.effects import Effect
 from rm.core.events import Event, NodeHeartbeat
+from rm.core.resource_manager import ResourceManagerCore
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.recording import Json
@@ -33,16 +34,13 @@ class WatchedCluster:
         self.left_out = 0
         self._last: dict[NodeId, NodeHeartbeatRequest] = {}
         self._has_news = False
-        handle = self.core.handle
+        monkeypatch.setattr(self.recorded, "core", _NotedCore(self.core, self._note))
 
-        def noted(event: Event, now_ms: int) -> list[Effect]:
-            if isinstance(event, NodeHeartbeat):
-                request = event.request
-                last, self._last[request.node_id] = self._last.get(request.node_id), request
-                self._has_news = last is None or (last.containers, last.health) != (request.containers, request.health)
-            return handle(event, now_ms)
-
-        monkeypatch.setattr(self.core, "handle", noted)
+    def _note(self, event: Event) -> None:
+        if isinstance(event, NodeHeartbeat):
+            request = event.request
+            last, self._last[request.node_id] = self._last.get(request.node_id), request
+            self._has_news = last is None or (last.containers, last.health) != (request.containers, request.health)
 
     def step(self, action: Json) -> None:
         """A step; if it is a heartbeat that may be left out, it changes nothing."""
@@ -79,6 +77,21 @@ class WatchedCluster:
             if attempt is not None
         ]
         return look(self.recorded), counts, scheduler.context.change_count
+
+
+class _NotedCore:
+    """A core whose events are noted first. A compiled core has no attribute `handle` that could be replaced."""
+
+    def __init__(self, core: ResourceManagerCore, note: Callable[[Event], None]) -> None:
+        self._core = core
+        self._note = note
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        self._note(event)
+        return self._core.handle(event, now_ms)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._core, name)
 
 
 def with_idle_rounds(steps: list[Json]) -> Iterator[Json]:

@@ -9,8 +9,10 @@ classes:
 Events are records: each carries the id of its subject and its own typed data.
 """
 
-from yarn.machine.dispatcher import Dispatcher, InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
-from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, Row, complement, event_name, ignored
+from yarn.machine.delivery import Dispatcher
+from yarn.machine.dispatcher import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
+from yarn.machine.row import Row, ignored
+from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, complement, event_name
 
 __all__ = [
     "HISTORY_MAX",

@@ -21,14 +21,11 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
-
 from yarn.errors import InternalError
+from yarn.machine.row import Row
 
 State = TypeVar("State", bound=Enum)
 Subject = TypeVar("Subject")
-Event = TypeVar("Event")
 
 HISTORY_MAX = 16
 """The maximum of transitions that a machine remembers: enough for the whole life of most objects."""
@@ -38,23 +35,6 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 class IllegalTransition(InternalError):
     """The state has no row for the event; the subject is unchanged."""
-
-
-class Row(Struct, Generic[Subject, State, Event], frozen=True):
-    """A transition: in state `source`, `event` leads to one of `targets` and runs `action`; `reason` explains it.
-
-    `targets` is derived from `target`, which is one state or several.
-    """
-
-    source: State
-    event: type[Event]
-    target: State | tuple[State, ...]
-    action: Callable[[Subject, Event], State | None] | None = None
-    reason: str = ""
-    targets: tuple[State, ...] = ()
-
-    def __post_init__(self) -> None:
-        force_setattr(self, "targets", self.target if isinstance(self.target, tuple) else (self.target,))
 
 
 class Transition(NamedTuple):
@@ -176,11 +156,6 @@ def event_name(event: type, lifecycle: str = "") -> str:
     which is left out: RMNodeExpire is EXPIRE in the lifecycle RMNode.
     """
     return _WORD_START.sub("_", event.__name__.removeprefix(lifecycle)).upper()
-
-
-def ignored(state: State, events: Iterable[type], reason: str) -> list[Row[Any, State, Any]]:
-    """Rows for events that may arrive in `state` and change nothing."""
-    return [Row(state, event, state, None, reason) for event in events]
 
 
 def complement(lifecycle: Lifecycle[Any, State]) -> Sequence[tuple[State, type]]:

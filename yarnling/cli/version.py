@@ -12,15 +12,15 @@ from yarnling.cluster.own_packages import version
 
 
 def show(*, as_json: bool = False) -> None:
-    """Print the version, the release of Hadoop that yarnling follows, and the kind of scheduler."""
-    scheduler = "compiled" if scheduler_is_compiled() else "interpreted"
+    """Print the version, the release of Hadoop that yarnling follows, and the kind of core."""
+    core = "compiled" if scheduler_is_compiled() else "interpreted"
     if as_json:
-        print_json({"yarnling": version(), "hadoop": HADOOP_VERSION, "scheduler": scheduler})
+        print_json({"yarnling": version(), "hadoop": HADOOP_VERSION, "core": core})
     else:
-        typer.echo(f"yarnling {version()}, compatible with Hadoop {HADOOP_VERSION}; the scheduler is {scheduler}")
+        typer.echo(f"yarnling {version()}, compatible with Hadoop {HADOOP_VERSION}; the core is {core}")
 
 
 def scheduler_is_compiled() -> bool:
-    """True if the scheduler comes from extension modules that mypyc made. Nothing is imported to find out."""
+    """True if the core comes from extension modules that mypyc made. Nothing is imported to find out."""
     found = importlib.util.find_spec("rm.scheduler.capacity_scheduler")
     return found is not None and not (found.origin or "").endswith(".py")

@@ -28,4 +28,4 @@ def test_the_option_does_not_run_the_verb_after_it() -> None:
 
 def test_the_verb_prints_json() -> None:
     shown = json.loads(printed("version", "--json"))
-    assert shown == {"yarnling": yarnling.__version__, "hadoop": HADOOP_VERSION, "scheduler": shown["scheduler"]}
+    assert shown == {"yarnling": yarnling.__version__, "hadoop": HADOOP_VERSION, "core": shown["core"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.compiled import only_interpreted
 from tests.mutants.bug import planted
 from tests.mutants.catalogue import find_bug
 from tests.yarnling.simulation.intruder import simulate
@@ -437,6 +438,7 @@ def test_an_administrator_resizes_a_node_for_a_while() -> None:
         ("repeated-unregistration-does-not-count", "lost-last-replies", "I-61: appattempt_"),
     ],
 )
+@only_interpreted
 def test_rare_requests_and_repetitions_are_reached_and_checked(bug: str, plan: str, violation: str) -> None:
     with planted(find_bug(bug)):
         run = simulate(find_plan(plan), 1, Options(encode=False))

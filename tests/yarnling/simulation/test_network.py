@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.compiled import only_interpreted
 from wire.caller import Caller
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import NO_RETRY, RetryPolicy
@@ -282,6 +283,7 @@ def test_a_connection_that_a_caller_waited_for_is_not_its_successors(bench: Benc
     assert bench.tracker.calls == 1
 
 
+@only_interpreted
 def test_a_server_does_not_keep_callers_that_have_exited() -> None:
     """A NodeManager has a connection of each AM that ever called it."""
     bench = Bench()

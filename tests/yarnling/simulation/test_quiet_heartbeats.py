@@ -34,6 +34,7 @@ from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
 from rm.scheduler.preemption import queue_priority_container_candidate_selector as selector
 from rm.scheduler.preemption.preemption_round import PreemptionRound
+from tests.compiled import only_interpreted
 from tests.yarnling.simulation.random_clusters import MOVED_RESERVATIONS, RandomRun, random_features
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError, YarnException
@@ -290,6 +291,7 @@ def test_a_wrong_rule_is_noticed_with_asynchronous_scheduling(
     assert compare(workload, settings)[0]
 
 
+@only_interpreted
 def test_a_node_that_is_not_visited_after_a_reservation_was_moved_to_it_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from copy import deepcopy
+from pathlib import Path
 
 from msgspec import Struct
 
-import yarn.resource
+from hatch_build import compiled_sources
 from tests.rm.scheduler.cluster import ONE_QUEUE, Cluster
 from yarnling.cli.version import scheduler_is_compiled
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 COMPILED = os.environ.get("YARNLING_SCHEDULER") == "compiled"
 
 
 def test_the_core_is_the_one_that_was_asked_for() -> None:
+    """Every module of the list is compiled in the wheel that runs, and none in the checkout."""
     assert scheduler_is_compiled() == COMPILED
-    assert (yarn.resource.__file__ or "").endswith(".py") == (not COMPILED)
-    loaded = [
-        module.__file__ or "" for name, module in sys.modules.items() if name.startswith("rm.scheduler.placement.")
-    ]
-    assert all(path.endswith(".py") != COMPILED for path in loaded if not path.endswith("__init__.py"))
+    names = [source.removesuffix(".py").replace("/", ".") for source in compiled_sources(ROOT)]
+    assert {"yarn.resource", "yarn.machine.delivery", "rm.core.resource_manager"} < set(names)
+    files = [importlib.import_module(name).__file__ or "" for name in names]
+    assert [path for path in files if path.endswith(".py") == COMPILED] == []
 
 
 def test_a_copy_of_the_scheduler_shares_nothing_that_changes() -> None:
@@ -42,12 +45,12 @@ def test_a_copy_of_the_scheduler_shares_nothing_that_changes() -> None:
     assert cluster.scheduler.context.partition_resource("") == total
 
 
-def test_records_of_the_scheduler_are_immutable() -> None:
+def test_records_of_the_core_are_immutable() -> None:
     """mypyc drops keyword arguments of a class, such as frozen=True: a module with a record must not be compiled."""
     records = [
         kind
         for name, module in sys.modules.items()
-        if name.startswith("rm.scheduler.")
+        if name.startswith(("rm.scheduler.", "rm.core.", "yarn.machine."))
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Struct) and kind.__module__ == name
     ]
