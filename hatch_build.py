@@ -12,11 +12,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-from mypy.nodes import ARG_NAMED, CallExpr, MemberExpr, NameExpr, TempNode
+from mypy.nodes import ARG_NAMED, CallExpr, Expression, IntExpr, MemberExpr, NameExpr, TempNode
 from mypy.plugin import ClassDefContext, Plugin
 from mypy.types import AnyType, TypeOfAny
 from mypyc.build import mypycify
@@ -39,13 +40,19 @@ COMPILED = (
 """Not compiled: rm/scheduler/config and rm/core/reports, which run seldom, and modules with checks of invariants."""
 
 OPT_LEVEL = "1"
+TRUE = NameExpr("True")
+TRUE.fullname = "builtins.True"
 NATIVE = (
     *("rm.scheduler.", "rm.core.", "nm.core.", "am.core."),
     *("yarn.machine.", "yarn.resource_calculator.", "yarnling.simulation."),
 )
 """The beginnings of the names of classes that become native."""
 NATIVE_BASES = ("builtins.object", "abc.ABC", *NATIVE)
-CLASS_ATTRIBUTES = ("serializable", "allow_interpreted_subclasses")
+CLASS_ATTRIBUTES: dict[str, Expression] = {"serializable": TRUE, "allow_interpreted_subclasses": TRUE}
+VALUE = "yarn.resource.Resource"
+VALUE_ATTRIBUTES: dict[str, Expression] = {"acyclic": TRUE, "free_list_len": IntExpr(1)}
+"""Two dozen Resources are made for each placement, and nearly all are dropped at once: the garbage collector does not
+visit them, and the next one takes the memory of the last."""
 
 
 def compiled_sources(root: Path) -> list[str]:
@@ -128,28 +135,29 @@ class _ParallelBuild(build_ext):
 
 
 class CopyableClasses(Plugin):
-    """Adds `@mypyc_attr(serializable=True, allow_interpreted_subclasses=True)` to each class that becomes native.
+    """Adds `@mypyc_attr(serializable=True, allow_interpreted_subclasses=True)` to each class that becomes native, and
+    `@mypyc_attr(acyclic=True, free_list_len=1)` to Resource.
 
-    A compiled class can be copied only with the first. Without the second, mypyc skips `__init__` when interpreted
-    code calls such a class (mypyc's issue 1172). The sources do not have the decorator, because mypy_extensions would
-    then be a dependency of every installation.
+    A compiled class can be copied only with `serializable`. Without `allow_interpreted_subclasses`, mypyc skips
+    `__init__` when interpreted code calls such a class (mypyc's issue 1172). The sources do not have the decorator,
+    because mypy_extensions would then be a dependency of every installation.
     """
 
     def get_customize_class_mro_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
-        return _mark_copyable if fullname.startswith(NATIVE) else None
+        if fullname == VALUE:
+            return partial(_mark, VALUE_ATTRIBUTES)
+        return partial(_mark, CLASS_ATTRIBUTES) if fullname.startswith(NATIVE) else None
 
 
-def _mark_copyable(context: ClassDefContext) -> None:
+def _mark(attributes: dict[str, Expression], context: ClassDefContext) -> None:
     """Mark a class that becomes native: not an Enum, a NamedTuple or a record."""
-    decorators = context.cls.decorators
+    decorators, names = context.cls.decorators, list[str | None](attributes)
     native = all(base.type.fullname.startswith(NATIVE_BASES) for base in context.cls.info.bases)
-    marked = any(isinstance(each, CallExpr) and each.arg_names == list(CLASS_ATTRIBUTES) for each in decorators)
+    marked = any(isinstance(each, CallExpr) and each.arg_names == names for each in decorators)
     if native and not marked:
         name = MemberExpr(TempNode(AnyType(TypeOfAny.special_form)), "mypyc_attr")
         name.fullname = "mypy_extensions.mypyc_attr"
-        true = NameExpr("True")
-        true.fullname = "builtins.True"
-        decorators.append(CallExpr(name, [true, true], [ARG_NAMED, ARG_NAMED], list(CLASS_ATTRIBUTES)))
+        decorators.append(CallExpr(name, list(attributes.values()), [ARG_NAMED] * len(attributes), names))
 
 
 def plugin(version: str) -> type[Plugin]:

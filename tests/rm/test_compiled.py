@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from hatch_build import compiled_sources
 from tests.rm.scheduler.cluster import ONE_QUEUE, Cluster
+from yarn.resource import Resource
 from yarnling.cli.version import scheduler_is_compiled
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -56,3 +58,8 @@ def test_records_of_the_core_are_immutable() -> None:
     ]
     assert len(records) > 20
     assert [kind for kind in records if not kind.__struct_config__.frozen and not kind.__name__.startswith("_")] == []
+
+
+def test_the_garbage_collector_does_not_visit_compiled_resources() -> None:
+    """Two dozen are made for each placement, and a Resource refers to no object that could refer to it."""
+    assert gc.is_tracked(Resource(1, 1)) != COMPILED
