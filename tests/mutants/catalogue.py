@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tests.mutants.application_master import APPLICATION_MASTER_BUGS
 from tests.mutants.bug import PlantedBug
 from tests.mutants.node_manager import NODE_MANAGER_BUGS
+from tests.mutants.played_nodes import PLAYED_NODE_BUGS
 from tests.mutants.resource_manager import RESOURCE_MANAGER_BUGS
 from tests.mutants.scheduler import SCHEDULER_BUGS
 from yarn.errors import YarnException
@@ -18,6 +19,7 @@ GROUPS: Mapping[str, tuple[PlantedBug, ...]] = {
     "ResourceManager": RESOURCE_MANAGER_BUGS,
     "NodeManager": NODE_MANAGER_BUGS,
     "ApplicationMaster": APPLICATION_MASTER_BUGS,
+    "Played nodes": PLAYED_NODE_BUGS,
 }
 """{the part of the product: its bugs}"""
 

@@ -18,7 +18,8 @@ runs and the [invariants](design/invariants.md) detect mistakes.
     scripts/planted --again epoch-not-raised    # search for this bug, and print why a run with it fails
     scripts/planted --seeds 1000                # search for the bugs that are not found yet, and update this page
 
-*Seeds*: the number of seeds of the plan until the first run that failed; `random` is the random plan of each seed.
+*Seeds*: the number of seeds of the plan until the first run that failed; `random` is the random plan of each seed, and
+`workloads` its random workload, whose run with played nodes must be the full run.
 *Found by*: the violated invariant, or the check of the history that failed.
 """
 _IDS = re.compile(r"\b(application|appattempt|container)_[0-9_e]+\b")

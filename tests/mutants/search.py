@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from tests.mutants.bug import PlantedBug, planted, version_of
+from tests.mutants.played_nodes import WORKLOADS
 from tests.yarnling.simulation.intruder import simulate
+from tests.yarnling.simulation.random_workloads import random_workload
+from tests.yarnling.simulation.workload_ways import Way, first_difference, run_in
 from yarnling.faults.history import History
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan
@@ -46,14 +49,11 @@ def search(bug: PlantedBug, seeds: range, reached: int = 0, run: RunPlan = simul
     """Run the bug's plans, seed by seed, until one fails. `reached`: the count of earlier seeds, in which none did."""
     version = version_of(bug)
     for seed in seeds:
-        for name, plan in _plans(bug, seed):
-            with planted(bug) as planting:
-                one = run(plan, seed, Options(encode=False))
-            reached += planting.count
-            if one.judgement.verdict is RunVerdict.FAIL:
-                return Finding(
-                    name, seed, seed, first_reason(one.judgement.reasons, one.history), planting.count, version
-                )
+        for name in bug.plans:
+            reason, count = _workload(bug, seed) if name == WORKLOADS else _plan(bug, name, seed, run)
+            reached += count
+            if reason:
+                return Finding(name, seed, seed, reason, count, version)
     return Finding("", 0, seeds.stop - 1, "", reached, version)
 
 
@@ -64,7 +64,21 @@ def first_reason(reasons: tuple[str, ...], history: History) -> str:
     return first if len(first) <= REASON_CHARS_MAX else f"{first[:REASON_CHARS_MAX]}..."
 
 
-def _plans(bug: PlantedBug, seed: int) -> Iterator[tuple[str, Plan]]:
-    for name in bug.plans:
-        plan = random_plan(seed) if name == RANDOM else find_plan(name)
-        yield name, plan
+def _plan(bug: PlantedBug, name: str, seed: int, run: RunPlan) -> tuple[str, int]:
+    """Why the run of a plan failed, "" if it did not, and how often the broken code ran."""
+    with planted(bug) as planting:
+        one = run(random_plan(seed) if name == RANDOM else find_plan(name), seed, Options(encode=False))
+    failed = one.judgement.verdict is RunVerdict.FAIL
+    return first_reason(one.judgement.reasons, one.history) if failed else "", planting.count
+
+
+def _workload(bug: PlantedBug, seed: int) -> tuple[str, int]:
+    """How the played run with the bug differs from the full run without it, "" if it does not, and the same count."""
+    workload = random_workload(seed)
+    full = run_in(Way.QUIET_LEFT_OUT, workload)
+    with planted(bug) as planting:
+        try:
+            reason = first_difference(full, run_in(Way.PLAYED, workload)).partition(";")[0]
+        except Exception as error:  # A bug may break anything.
+            reason = f"{type(error).__name__}: {error}"
+    return reason[:REASON_CHARS_MAX], planting.count

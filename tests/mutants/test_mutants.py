@@ -23,6 +23,7 @@ from tests.mutants.bug import (
 )
 from tests.mutants.catalogue import BUGS, GROUPS, find_bug
 from tests.mutants.page import found_by, page
+from tests.mutants.played_nodes import PLAYED_NODE_BUGS, WORKLOADS
 from tests.mutants.search import RANDOM, Finding, search
 from tests.yarnling.simulation.intruder import simulate
 from yarn.errors import YarnException
@@ -133,7 +134,7 @@ def test_there_are_enough_bugs_with_names_of_their_own_and_plans_that_exist() ->
     names = Counter(bug.name for bugs in GROUPS.values() for bug in bugs)
     assert len(names) >= 40
     assert set(names.values()) == {1}
-    assert {plan for bug in BUGS.values() for plan in bug.plans} <= {RANDOM, *plan_names()}
+    assert {plan for bug in BUGS.values() for plan in bug.plans} <= {RANDOM, WORKLOADS, *plan_names()}
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -156,6 +157,16 @@ def test_a_run_with_a_bug_fails_and_the_same_run_without_it_passes(name: str) ->
     assert planting.count > 0
     assert run.judgement.verdict is RunVerdict.FAIL
     assert simulate(plan, finding.seed, Options(encode=False)).judgement.reasons == ()
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", [bug.name for bug in PLAYED_NODE_BUGS])
+def test_a_played_run_with_a_bug_is_another_than_the_full_run(name: str) -> None:
+    seed = FINDINGS[name].seed
+    found = search(BUGS[name], range(seed, seed + 1))
+    assert found.is_found
+    assert found.reached > 0
 
 
 @pytest.mark.soak

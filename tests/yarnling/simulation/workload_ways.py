@@ -8,8 +8,9 @@ the end, and the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import zip_longest
 from typing import NamedTuple
 
 import pytest
@@ -220,10 +221,11 @@ def _of_results(one: WorkloadRun, two: WorkloadRun, ignored: Collection[str]) ->
 
 
 def _first_of(mine: object, others: object) -> str:
-    """The first elements that differ; all, if these are no sequences of one length."""
-    if not isinstance(mine, Sequence) or not isinstance(others, Sequence) or len(mine) != len(others):
+    """The first elements that differ."""
+    if not isinstance(mine, Iterable) or not isinstance(others, Iterable):
         return f"{mine} and {others}"
-    return next(f"{a} and {b}" for a, b in zip(mine, others, strict=True) if a != b)
+    pairs = zip_longest(mine, others)
+    return next(f"number {number}: {a} and {b}" for number, (a, b) in enumerate(pairs) if a != b)
 
 
 def _of_states(one: WorkloadRun, two: WorkloadRun) -> Iterator[str]:
