@@ -170,8 +170,9 @@ class QuietAMHeartbeats:
             self._call(min(coming, key=_place))
 
     def _has_passed(self, quiet: QuietMaster) -> bool:
-        """True if the heartbeat of an AM whose turn it is would have arrived before what happens now."""
-        return self._is_over(self._engine.now_ms, quiet)
+        """True if the heartbeat of an AM whose turn it is has arrived, or would have before what happens now."""
+        now_ms = self._engine.now_ms
+        return quiet.due_ms + self._delay_ms > now_ms or self._is_over(now_ms, quiet)
 
     def _is_over(self, arrival_ms: int, quiet: QuietMaster) -> bool:
         return self._engine.is_over(arrival_ms, Rank.MESSAGE, quiet.am.number, quiet.am.lane)
