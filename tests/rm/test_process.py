@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rm.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
+from rm.daemon import STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import done, resource_request
@@ -24,6 +24,7 @@ from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, 
 from tests.rm.served_cluster import Cluster as ServedCluster
 from wire.event_log import read_event_log
 from wire.files.json_records import to_json
+from wire.garbage_collection import DAEMON_THRESHOLDS
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
 from yarn.protocols.client import KillApplicationRequest
@@ -187,7 +188,7 @@ async def test_a_process_of_its_own_collects_garbage_rarely(tmp_path: Path, gues
     async with asyncio.timeout(START_S):
         out, _ = await process.communicate()
     assert process.returncode == 0
-    assert int(out) == (gc.get_threshold()[0] if guest else GC_THRESHOLDS[0])
+    assert int(out) == (gc.get_threshold()[0] if guest else DAEMON_THRESHOLDS[0])
 
 
 async def test_the_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
