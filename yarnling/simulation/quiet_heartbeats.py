@@ -205,6 +205,8 @@ class QuietHeartbeats:
             self._note_arrived(quiet)
         else:
             self._send_again(quiet, UnderWay(self._engine.now_ms, reply), self._engine.now_ms)
+            # The heartbeat of a node that is out of use runs no round.
+            self._call_for_round()
 
     def _note_arrived(self, quiet: QuietNode) -> None:
         quiet.count += 1

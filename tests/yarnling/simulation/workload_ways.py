@@ -121,9 +121,12 @@ QUIET = " (no news)"
 
 
 def _repeats(request: NodeHeartbeatRequest, last: NodeHeartbeatRequest) -> bool:
-    """True if the report is the last one, without containers that the node was told to forget."""
-    return set(request.containers) <= set(last.containers) and request == replace(
-        last, response_id=request.response_id, containers=request.containers
+    """True if the report is the last one, without containers that the node was told to forget, and without the starts
+    that it has refused, which are reported once.
+    """
+    is_less = set(request.containers) <= set(last.containers) and not request.refused_starts
+    return is_less and request == replace(
+        last, response_id=request.response_id, containers=request.containers, refused_starts=()
     )
 
 
