@@ -103,7 +103,8 @@ class NMApplication:
 
     The node keeps it from its first accepted container until its logs are aggregated or their
     deletion is scheduled. `containers` are
-    the ids of its containers that are not DONE, in the order in which they were started.
+    the ids of its containers that are not DONE, in the order in which they were started. `is_played`: it has no
+    directories and logs here.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class NMApplication:
         self.user = user
         self.acls = acls or {}
         self.containers: dict[ContainerId, None] = {}
+        self.is_played = False
         self.machine = Machine(NMApplicationState.NEW)
         self._context = context
 
@@ -139,6 +141,7 @@ class NMApplication:
 
     def play_start(self) -> None:
         """Be RUNNING: what InitApplication comes to on a node without directories and logs."""
+        self.is_played = True
         self.machine.state = NMApplicationState.RUNNING
 
     def init_containers(self) -> None:

@@ -198,6 +198,7 @@ class NodeStatusUpdater:
             return False
         self.has_news |= self._changes_heartbeats(response)
         self._forget(response.containers_to_forget)
+        self.has_news |= any(self._reports_end_of(one) for one in response.applications_to_clean_up)
         if self._missed:
             self._missed = False
         else:
@@ -209,7 +210,7 @@ class NodeStatusUpdater:
         return True
 
     def _changes_heartbeats(self, response: NodeHeartbeatResponse) -> bool:
-        """True if the next heartbeat may differ from the last one.
+        """True if the next heartbeat may differ from the last one, not because an application is over.
 
         Usual orders about an ended container do not change it: to kill it, and to forget it, unless its end was
         reported just now.
@@ -218,7 +219,20 @@ class NodeStatusUpdater:
             return False
         to_kill = tuple(one for one in response.containers_to_clean_up if self._is_alive(one))
         to_forget = tuple(one for one in response.containers_to_forget if one in self._pending_completed)
-        return not replace(response, containers_to_clean_up=to_kill, containers_to_forget=to_forget).is_quiet
+        others = replace(
+            response, containers_to_clean_up=to_kill, applications_to_clean_up=(), containers_to_forget=to_forget
+        )
+        return not others.is_quiet
+
+    def _reports_end_of(self, application_id: ApplicationId) -> bool:
+        """True if the next heartbeat may differ from the last one because the application is over.
+
+        One that is played has no logs, so heartbeats only differ by its containers.
+        """
+        application = self._applications.get(application_id)
+        if application is None or not application.is_played or application_id in self._reported:
+            return True
+        return any(container_id.application_id == application_id for container_id in self._open)
 
     def _is_alive(self, container_id: ContainerId) -> bool:
         container = self._containers.get(container_id)

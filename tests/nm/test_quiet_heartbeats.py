@@ -7,8 +7,11 @@ from msgspec.structs import replace
 
 from nm.core.effects import SendHeartbeat
 from nm.core.events import ContainerExited, ContainerLaunched
-from tests.nm.nodes import Node, container_id
+from nm.core.played_container import PlayedContainer
+from tests.nm.nodes import Node, container_id, container_token
+from yarn.ids import ContainerId
 from yarn.machine import Tick
+from yarn.protocols.tracker import NodeHeartbeatRequest
 
 
 @pytest.fixture
@@ -70,6 +73,62 @@ def test_orders_about_a_container_whose_end_was_reported_before_change_no_heartb
     assert node.core.is_quiet
     node.after(1000, Tick())
     assert replace(node.one(SendHeartbeat).request, response_id=0) == replace(request, response_id=0)
+
+
+def play(node: Node, number: int) -> PlayedContainer:
+    """Play the start of a container, and report it."""
+    container = PlayedContainer(container_token(number), node.core.context)
+    node.core.play_starts([container], node.now_ms)
+    node.after(1000, Tick())
+    node.answer()
+    return container
+
+
+def play_to_the_end(node: Node, number: int, *, is_forgotten: bool) -> None:
+    """Play a container, and report its start and its end."""
+    container = play(node, number)
+    node.core.play_end(container, node.now_ms)
+    node.answer()
+    node.after(1000, Tick())
+    node.answer(containers_to_forget=(container.id,) if is_forgotten else ())
+
+
+def end_application(node: Node, **orders: tuple[ContainerId, ...]) -> NodeHeartbeatRequest:
+    """Order its end with the reply to a heartbeat, and return the heartbeat."""
+    node.after(1000, Tick())
+    request = node.one(SendHeartbeat).request
+    node.answer(applications_to_clean_up=(container_id(1).application_id,), **orders)
+    return request
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False], ids=["before", "in the same reply"])
+def test_the_end_of_a_played_application_whose_containers_are_forgotten_changes_no_heartbeat(
+    node: Node, *, is_forgotten: bool
+) -> None:
+    play_to_the_end(node, 1, is_forgotten=is_forgotten)
+    request = end_application(node, containers_to_forget=() if is_forgotten else (container_id(1),))
+    assert not node.core.applications
+    assert node.core.is_quiet
+    node.after(1000, Tick())
+    assert node.one(SendHeartbeat).request == replace(request, response_id=request.response_id + 1)
+
+
+def test_the_end_of_a_played_application_is_news_while_a_container_is_not_forgotten(node: Node) -> None:
+    play_to_the_end(node, 1, is_forgotten=False)
+    end_application(node)
+    assert not node.core.is_quiet, "the end is reported once more"
+    node.after(1000, Tick())
+    assert [status.container_id for status in node.one(SendHeartbeat).request.containers] == [container_id(1)]
+
+
+def test_the_end_of_a_played_application_is_news_while_a_container_runs(node: Node) -> None:
+    play_to_the_end(node, 1, is_forgotten=True)
+    play(node, 2)
+    assert node.core.is_quiet
+    request = end_application(node)
+    assert not node.core.is_quiet, "it is killed"
+    node.after(1000, Tick())
+    assert node.one(SendHeartbeat).request.containers != request.containers
 
 
 @pytest.mark.parametrize("later_ms", [0, 1, 599_000, 600_000, 1_300_000])
