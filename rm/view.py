@@ -15,7 +15,7 @@ from rm.core.applications import RMApp
 from rm.core.explain.application import explanation
 from rm.core.explain.obstacles import counted_types, obstacles_of
 from rm.core.explain.verdict import Cause, limit_of_attempt
-from rm.core.explain.verdict_wording import worded
+from rm.core.explain.verdict_wording import reason_of
 from rm.core.reports.applications import application_state, final_status
 from rm.core.reports.queues import leaves_of, with_all_below
 from rm.core.resource_manager import ResourceManagerCore
@@ -29,7 +29,6 @@ from rm.scheduler.model.rm_container import RMContainer
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NO_LABEL
-from yarn.protocols.inspection import VerdictReport
 from yarn.resource import Resource
 from yarn.settings.scheduler import ROOT
 from yarn.states import FinalApplicationStatus, YarnApplicationState
@@ -247,12 +246,13 @@ class RMView:
         count = sum(ask.count for ask in found.asks if ask.resource_name == "*")
         return count, tuple(verdict.sentence for verdict in found.verdicts)
 
-    def verdicts(self, application_id: ApplicationId, now_ms: int) -> list[VerdictReport]:
-        """The verdicts on the requests of a running application, with times as of `now_ms`."""
+    def reason(self, application_id: ApplicationId, key: tuple[int, int] | None, now_ms: int) -> tuple[str, str] | None:
+        """The cause and the sentence of the verdict on a request of a running application, with times as of `now_ms`.
+
+        `key`: its priority and allocation request id; None for the first request of the application.
+        """
         attempt = self._running(application_id)
-        if attempt is None:
-            return []
-        return [report for _, report in worded(self._core.context, attempt, now_ms)]
+        return None if attempt is None else reason_of(self._core.context, attempt, key, now_ms)
 
     def limit(self, application_id: ApplicationId) -> Cause | None:
         """The limit of its queue or its user that a running application waits for."""

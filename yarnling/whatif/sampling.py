@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from am.core.requests import RequestKey
 from rm.view import Cause, RMView
-from yarn.protocols.inspection import VerdictReport
 from yarnling.whatif.reasons import WaitingGroup, WaitingTime
 from yarnling.whatif.recording import AM_KEY, Explained, KeyWaits, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
@@ -120,10 +119,9 @@ class Sampler:
         for one in heapq.nlargest(LONGEST_WAITS, waiting, key=_length):
             if one.wait_ms > bar_ms and one.wait_ms >= self._explained_again_ms(one):
                 self._explained[one.application.position, one.key] = (one.position, one.wait_ms)
-                report = self._report(one)
-                if report is not None:
-                    explained = Explained(now_ms, report.cause, report.sentence)
-                    one.application.waits[one.key].explained.append(explained)
+                reason = self._reason(one)
+                if reason is not None:
+                    one.application.waits[one.key].explained.append(Explained(now_ms, *reason))
 
     def _note_reasons(self) -> None:
         """Add the interval to the waiting time of each group of containers, and explain some of them."""
@@ -136,22 +134,21 @@ class Sampler:
                     self.waiting_time.add(group, self.interval_ms * len(waits.waiting))
                     oldest[group] = max(oldest.get(group, one), one, key=_length)
         for group in self.waiting_time.due(oldest):
-            report = self._report(oldest[group])
-            if report is not None:
-                self.waiting_time.explain(group, report.cause, report.sentence)
+            reason = self._reason(oldest[group])
+            if reason is not None:
+                self.waiting_time.explain(group, *reason)
 
     def _explained_again_ms(self, one: _LongWait) -> float:
         """The wait after which the request is explained again."""
         position, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
         return EXPLAINED_AGAIN_AFTER * wait_ms if position == one.position else wait_ms + 1
 
-    def _report(self, one: _LongWait) -> VerdictReport | None:
-        """The present verdict on the request; None if its attempt is unknown."""
+    def _reason(self, one: _LongWait) -> tuple[str, str] | None:
+        """The cause and the sentence of the present verdict on the request; None if its attempt is unknown."""
         application_id, now_ms = one.application.application_id, self._recording.began_ms + self._recording.now_ms
-        for report in [] if application_id is None else self._view.verdicts(application_id, now_ms):
-            if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
-                return report
-        return None
+        if application_id is None:
+            return None
+        return self._view.reason(application_id, None if one.key == AM_KEY else one.key, now_ms)
 
     def _longest_of_keys(self) -> Iterator[_LongWait]:
         """The longest wait of each key of each application, whether it is over or not."""

@@ -14,7 +14,7 @@ scheduler remembers are the details, and they decide only where the present stat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from itertools import islice
 
@@ -124,21 +124,19 @@ class Verdict(Struct, frozen=True):
 
 def verdicts_of(
     attempt: FiCaSchedulerApp, context: SchedulerContext, unusable: Mapping[NodeId, str] | None = None
-) -> list[Verdict]:
-    """A verdict for each pending request, the first VERDICTS_MAX of them. Changes nothing.
+) -> Iterator[Verdict]:
+    """Find a verdict for each pending request, one after the other, the first VERDICTS_MAX of them. Changes nothing.
 
     `unusable` {node: state}: nodes of the scheduler that get no containers, for example because they are being
     decommissioned.
     """
     at_start = _before_the_am(attempt, context)
-    found: list[Verdict] = []
     for key in islice(attempt.requests.keys, VERDICTS_MAX):
         of_key = attempt.requests.at(key)
         if of_key is None or ANY not in of_key.rows:
             continue
         request = _WaitingRequest(attempt, context, key, of_key, unusable or {})
-        found.append(request.verdict(at_start))
-    return found
+        yield request.verdict(at_start)
 
 
 def limit_of_attempt(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Cause | None:

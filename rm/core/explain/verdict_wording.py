@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rm.core.context import RMContext
 from rm.core.explain.binding import Binding, bindings_of
@@ -57,10 +57,23 @@ _ABOUT_NODES = frozenset(
 
 def worded(context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> list[tuple[Verdict, VerdictReport]]:
     """The verdicts of an attempt's requests with their reports, without changes."""
-    down = nodes_down(context)
-    words = _VerdictWords(context, attempt, down, now_ms)
-    found = verdicts_of(attempt, context.scheduler.context, {node.node_id: node.state.name for node in down})
-    return [(verdict, words.report(verdict)) for verdict in found]
+    words = _VerdictWords(context, attempt, now_ms)
+    return [(verdict, words.report(verdict)) for verdict in words.verdicts()]
+
+
+def reason_of(
+    context: RMContext, attempt: FiCaSchedulerApp, key: tuple[int, int] | None, now_ms: int
+) -> tuple[str, str] | None:
+    """The cause and the sentence of the report on one request of an attempt; None if it has no such request.
+
+    `key`: the priority and the allocation request id; None for the attempt's first request. What else a report has, and
+    the requests after this one, are not looked at.
+    """
+    words = _VerdictWords(context, attempt, now_ms)
+    for verdict in words.verdicts():
+        if key in (None, (verdict.key.priority, verdict.key.allocation_request_id)):
+            return verdict.cause.name, words.sentence(verdict, words.settings(verdict))
+    return None
 
 
 def nodes_down(context: RMContext) -> list[RMNode]:
@@ -100,12 +113,12 @@ def compared(needed: Resource, has: Resource, counted: Iterable[str]) -> str:
 class _VerdictWords:
     """Words for the verdicts of one attempt."""
 
-    def __init__(self, context: RMContext, attempt: FiCaSchedulerApp, down: list[RMNode], now_ms: int) -> None:
+    def __init__(self, context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> None:
         self._context = context
         self._now_ms = now_ms
         self._attempt = attempt
         self._leaf = LeafQueue.of(attempt)
-        self._down = down
+        self._down = nodes_down(context)
         self._counted = counted_types(context.scheduler.context)
         self._remedies = Remedies(attempt, context.scheduler.context)
         self._sentences: Mapping[Cause, Callable[[Verdict], str]] = {
@@ -134,25 +147,34 @@ class _VerdictWords:
             Cause.NEXT_HEARTBEAT: self._next_heartbeat,
         }
 
+    def verdicts(self) -> Iterator[Verdict]:
+        unusable = {node.node_id: node.state.name for node in self._down}
+        return verdicts_of(self._attempt, self._context.scheduler.context, unusable)
+
     def report(self, verdict: Verdict) -> VerdictReport:
-        settings = self._settings(verdict)
-        sentence = f"waits because {self._sentences[verdict.cause](verdict)}"
-        if settings and verdict.cause not in _UNSET:
-            sentence += f" ({self._short(verdict, settings)})"
-        if verdict.overtaking is not None:
-            sentence += f"; {meanwhile(verdict.overtaking)}"
+        settings = self.settings(verdict)
         return VerdictReport(
             verdict.key.priority,
             verdict.key.allocation_request_id,
             verdict.cause.name,
-            sentence,
+            self.sentence(verdict, settings),
             verdict.since_ms,
             settings,
             tuple(self._notes(verdict)),
             tuple(self._folded(verdict)),
         )
 
-    def _settings(self, verdict: Verdict) -> tuple[SettingInForce, ...]:
+    def sentence(self, verdict: Verdict, settings: tuple[SettingInForce, ...]) -> str:
+        """The sentence of the report, with the settings behind the verdict."""
+        sentence = f"waits because {self._sentences[verdict.cause](verdict)}"
+        if settings and verdict.cause not in _UNSET:
+            sentence += f" ({self._short(verdict, settings)})"
+        if verdict.overtaking is not None:
+            sentence += f"; {meanwhile(verdict.overtaking)}"
+        return sentence
+
+    def settings(self, verdict: Verdict) -> tuple[SettingInForce, ...]:
+        """The settings behind a verdict."""
         finding, reason = verdict.finding, _REASONS.get(verdict.cause)
         order = None if finding.ahead is None else finding.ahead.precedence
         if order is not None:
