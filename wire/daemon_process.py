@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TextIO
@@ -87,7 +88,8 @@ def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
 class _LineHandler(logging.Handler):
     """Writes the lines of one turn of the event loop together, at the end of the turn; at once from WARNING on.
 
-    A write takes a third of the time of a line, and a NodeManager logs four lines for a container.
+    A write takes a third of the time of a line, and a NodeManager logs four lines for a container. As with
+    logging.StreamHandler, the process goes on if a line cannot be written, for example because the disk is full.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -96,7 +98,11 @@ class _LineHandler(logging.Handler):
         self._lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._lines.append(f"{self.format(record)}\n")
+        try:
+            self._lines.append(f"{self.format(record)}\n")
+        except Exception:
+            self.handleError(record)
+            return
         if record.levelno >= logging.WARNING or (loop := asyncio._get_running_loop()) is None:
             self.flush()
         elif len(self._lines) == 1:
@@ -107,8 +113,9 @@ class _LineHandler(logging.Handler):
         try:
             lines, self._lines = self._lines, []
             if lines:
-                self._stream.write("".join(lines))
-                self._stream.flush()
+                with suppress(OSError):
+                    self._stream.write("".join(lines))
+                    self._stream.flush()
         finally:
             self.release()
 

@@ -63,7 +63,7 @@ class Views:
         leaf = self._cluster.leaf(path)
         ams = f"masters {self._of(leaf.am_limit(''))}, of a user {self._of(user_am_limit(leaf, '', 1.0))}"
         applications = f"applications {leaf.maximum_applications}, of a user {leaf.maximum_applications_per_user}"
-        largest = self._of(self._cluster.scheduler.maximum_allocation(leaf.path))
+        largest = self._of(self._cluster.scheduler.maximum_allocation(self._cluster.now_ms, leaf.path))
         counted = f"users counted {leaf.users.active_count}, {leaf.users.only_pending_count} of them only waiting"
         return f"{leaf.path}: {ams}, {applications}, {counted}, largest container {largest}"
 

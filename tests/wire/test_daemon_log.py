@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import logging
 import sys
@@ -100,3 +101,35 @@ async def test_what_was_not_written_yet_is_written_when_the_process_ends() -> No
     logger.info("a")
     logging.shutdown([weakref.ref(handler)])
     assert stream.getvalue() == "a\n"
+
+
+class FullDisk(io.StringIO):
+    """Refuses writes while it is full."""
+
+    is_full = True
+
+    def write(self, text: str, /) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+async def test_a_full_disk_loses_lines_and_disturbs_nothing_else() -> None:
+    stream, problems = FullDisk(), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+    log, _ = _logger_to(stream)
+    log.warning("lost at once")
+    log.info("lost at the end of the turn")
+    await asyncio.sleep(0)
+    stream.is_full = False
+    log.warning("kept")
+    assert (stream.getvalue(), problems) == ("kept\n", [])
+
+
+def test_a_line_that_cannot_be_formatted_does_not_stop_its_caller(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    log, _ = _logger_to(stream)
+    log.info("%d nodes", "no")
+    log.info("kept")
+    assert stream.getvalue() == "kept\n"
+    assert "%d nodes" in capsys.readouterr().err
