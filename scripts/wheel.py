@@ -31,7 +31,7 @@ SIMULATE = (
 RUNS = (("--until", "30m"), ("--until", "10m", "--hash"))
 """With a hash, no heartbeat is left out."""
 COST = ("wall_s",)
-"""What two runs of a simulation may differ in."""
+"""Fields in which two equal runs of a simulation may differ."""
 
 LOADED = """
 import importlib, sys

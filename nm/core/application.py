@@ -140,7 +140,7 @@ class NMApplication:
         self.containers.pop(container_id, None)
 
     def play_start(self) -> None:
-        """Be RUNNING: what InitApplication comes to on a node without directories and logs."""
+        """Become RUNNING, as InitApplication does on a node without directories and logs."""
         self.is_played = True
         self.machine.state = NMApplicationState.RUNNING
 

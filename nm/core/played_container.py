@@ -58,11 +58,11 @@ class PlayedContainer(NMContainer):
         return self._running_status if self.machine.state is NMContainerState.RUNNING else super().status()
 
     def play_start(self) -> None:
-        """Run: what InitContainer and ContainerLaunched come to."""
+        """Become RUNNING, as InitContainer and ContainerLaunched do."""
         self.launches = 1
         self.machine.state = NMContainerState.RUNNING
 
     def play_end(self) -> None:
-        """Be DONE: what ContainerExitedWithSuccess and ContainerResourcesCleanedup come to."""
+        """Become DONE, as ContainerExitedWithSuccess and ContainerResourcesCleanedup do."""
         self.exit_status = ContainerExitStatus.SUCCESS
         self.machine.state = NMContainerState.DONE

@@ -65,7 +65,7 @@ def first_reason(reasons: tuple[str, ...], history: History) -> str:
 
 
 def _plan(bug: PlantedBug, name: str, seed: int, run: RunPlan) -> tuple[str, int]:
-    """Why the run of a plan failed, "" if it did not, and how often the broken code ran."""
+    """The failure of the run of a plan, "" if it passed, and the number of times that the broken code ran."""
     with planted(bug) as planting:
         one = run(random_plan(seed) if name == RANDOM else find_plan(name), seed, Options(encode=False))
     failed = one.judgement.verdict is RunVerdict.FAIL
@@ -73,7 +73,7 @@ def _plan(bug: PlantedBug, name: str, seed: int, run: RunPlan) -> tuple[str, int
 
 
 def _workload(bug: PlantedBug, seed: int) -> tuple[str, int]:
-    """How the played run with the bug differs from the full run without it, "" if it does not, and the same count."""
+    """The first difference of the played run with the bug from the full run without it, or "", and the same count."""
     workload = random_workload(seed)
     full = run_in(Way.QUIET_LEFT_OUT, workload)
     with planted(bug) as planting:
