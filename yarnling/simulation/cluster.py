@@ -121,7 +121,7 @@ class SimulatedCluster:
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
         settings = core_settings(conf, 0, table)
         if played:
-            # There are no logs. Timers for their deletion, hours later, would be most of what a long run holds.
+            # There are no logs. Timers to delete them hours later would take most of the memory of a long run.
             settings = replace(settings, log_retain_ms=0)
         self.machines = [
             SimulatedMachine(

@@ -46,7 +46,7 @@ class RandomWorkload(Struct, frozen=True):
 
 
 def random_workload(seed: int) -> RandomWorkload:
-    """The same seed makes the same workload."""
+    """Check that equal seeds make equal workloads."""
     draw = random.Random(f"workload/{seed}")
     is_pressed, is_changing = seed % 3 == 0, seed % 4 == 2
     count, has_labels = draw.randint(5 if is_changing else 2, 12), draw.random() < 0.5
@@ -79,7 +79,7 @@ def _nodes(count: int, *, has_labels: bool) -> tuple[WorkloadNode, ...]:
 
 
 def _node_events(draw: random.Random, nodes: int) -> Iterator[NodeEvent]:
-    """One node joins, one leaves, one is drained, one is lost, and one is lost and back before that is noticed.
+    """Five events: a node joins, leaves, is drained, is lost, and is lost and back before that is noticed.
 
     About half of those that go come back later.
     """

@@ -192,7 +192,7 @@ def _with_lasting_limits(patch: pytest.MonkeyPatch) -> None:
 
 
 def _with_one_look_at_limits(patch: pytest.MonkeyPatch) -> None:
-    """One look after a change of the limits in a leaf stores those of all users."""
+    """A look after a change of the limits in a leaf stores those of all users."""
     patch.setattr(limits, "present_limit", lambda users, name, *_: users.users[name].limit)
 
 

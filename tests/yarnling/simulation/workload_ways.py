@@ -44,7 +44,7 @@ EXPLANATIONS = ("longest_waits", "wait_reasons")
 
 
 class Way(Enum):
-    """The way in which the messages of a workload run are simulated; the value is what the cluster is told."""
+    """The ways to simulate the messages of a workload run. The value holds the arguments of WorkloadCluster."""
 
     EVERY_HEARTBEAT = (("all_heartbeats", True),)
     QUIET_LEFT_OUT = (("all_heartbeats", False),)

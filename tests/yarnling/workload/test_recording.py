@@ -98,7 +98,7 @@ def test_hadoops_cluster_has_all_applications_with_their_sizes() -> None:
 
 
 def test_hadoops_cluster_has_the_memory_hours_that_it_reports() -> None:
-    """They are a seventh more than the tasks had: surplus containers count, and the times until tasks start."""
+    """Memory-hours are a seventh more than the tasks had: surplus containers count, and the times until tasks start."""
 
     def mb_s(application: WorkloadApplication) -> float:
         return sum(group.resource.memory_mb * sum(group.durations_ms) for group in application.groups) / 1000

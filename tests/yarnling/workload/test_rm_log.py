@@ -51,7 +51,7 @@ SUBMITTED = audit("2026-01-01 00:00:00,000", "Submit Application Request", APPID
 
 
 def test_it_has_all_containers_with_their_sizes_durations_and_phases() -> None:
-    """One application that waited for its first container, then ran the others, looks as if it had two phases."""
+    """An application that waited for its first container, then ran the others, looks as if it had two phases."""
     differences, in_phases = list[int](), 0
     for application in read_workload(LOG).applications:
         true = TRUE[NAMES[application.name]]
