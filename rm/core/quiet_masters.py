@@ -61,10 +61,10 @@ class QuietMasters:
         `response_id` is that of the reply. An AM that may not call any more gets a reply without headroom.
         """
         session, app = self._context.sessions.get(attempt_id), self._context.apps.get(attempt_id.application_id)
-        if session is None or app is None:
-            return AllocateResponse(response_id, self._context.scheduler.resource_types.none, 0)
-        attempt = self._context.scheduler.attempt_of(attempt_id.application_id)
         none = self._context.scheduler.resource_types.none
+        if session is None or app is None:
+            return AllocateResponse(response_id, none, 0)
+        attempt = self._context.scheduler.attempt_of(attempt_id.application_id)
         session.response_id = response_id
         session.response = self._reply(attempt_id, response_id, present_headroom(attempt) if attempt else none)
         return session.response
