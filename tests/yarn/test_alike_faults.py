@@ -6,7 +6,7 @@ import pytest
 
 from wire.files.yaml_file import parse_yaml
 from yarn.faults import ConfigurationException, Fault, Origin, alike_in_lists
-from yarnling.workload.workload_file import NodeList
+from yarnling.workload.nodes_file import NodeList
 
 
 def test_a_fault_of_each_of_20_nodes_is_one_line() -> None:

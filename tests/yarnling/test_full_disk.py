@@ -22,8 +22,9 @@ from yarnling.faults.recorded_faults import write_faults
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.report import write_report
 from yarnling.whatif.tables import write_tables
-from yarnling.workload.model import Workload
-from yarnling.workload.workload_file import write_nodes, write_workload
+from yarnling.workload.model import Workload, WorkloadNodes
+from yarnling.workload.nodes_file import write_nodes
+from yarnling.workload.workload_file import write_workload
 
 
 def _write_trace(path: Path) -> None:
@@ -58,7 +59,7 @@ def _exclude(path: Path) -> None:
         (lambda path: write_report(busy_day(), path.parent), "result.json", "result.json"),
         (lambda path: write_tables(busy_day(), path.parent), "waits.csv", "waits.csv"),
         (lambda path: write_workload(Workload((), ("assumed",)), path), "workload.jsonl", "workload.jsonl"),
-        (lambda path: write_nodes((), path), "nodes.json", "nodes.json"),
+        (lambda path: write_nodes(WorkloadNodes(()), path), "nodes.json", "nodes.json"),
         (lambda path: write_faults(path.parent, History(), round), "faults.jsonl", "faults.jsonl"),
         (_write_trace, "run.trace", "run.trace"),
         (lambda path: write_private(path, b"x"), "state.json", ".state.json.PID"),

@@ -11,8 +11,9 @@ from wire.files.yaml_file import parse_yaml
 from yarn.faults import ConfigurationException
 from yarnling.faults.plan import ClusterPlan
 from yarnling.workload.defaults import Defaults
+from yarnling.workload.nodes_file import NodeList
 from yarnling.workload.summary_file import read_summary
-from yarnling.workload.workload_file import NodeList, parse_workload_yaml
+from yarnling.workload.workload_file import parse_workload_yaml
 
 APPLICATION = "applications: [{name: a, submit_ms: 0, user: ann, queue: q, %s}]"
 SUMMARY = """
@@ -24,7 +25,7 @@ TABLE = "rules: [{match: {%s}, stages: [{lasts: 1s%s}]}]"
 
 
 def node(written: str) -> int:
-    return parse_yaml(f"nodes: [{{host: n, vcores: 1, {written}}}]", "f", NodeList).records()[0].resource.memory_mb
+    return parse_yaml(f"nodes: [{{host: n, vcores: 1, {written}}}]", "f", NodeList).nodes[0].memory_mb
 
 
 def group(written: str) -> int:

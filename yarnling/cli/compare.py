@@ -179,7 +179,16 @@ def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaul
     if path is None or workload is None or listed is None or until_ms is None:
         return None
     workload = workload.with_assumptions(listed.assumptions)
-    return Experiment(path.name, workload, listed.nodes, given.inputs.seeds_of_runs, until_ms, settings, queue_map)
+    return Experiment(
+        path.name,
+        workload,
+        listed.nodes,
+        given.inputs.seeds_of_runs,
+        until_ms,
+        settings,
+        queue_map,
+        listed.schedule,
+    )
 
 
 def _given_before(inputs: CompareOptions) -> _Given:

@@ -56,7 +56,7 @@ from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, writ
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import HowFar, InputNames, RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.formats import read_node_list, read_workload
-from yarnling.workload.model import Workload, WorkloadNode
+from yarnling.workload.model import Workload, WorkloadNodes
 
 EXIT_INTERRUPTED = 130
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
@@ -70,7 +70,7 @@ class _Inputs(Struct, frozen=True):
     conf: Configuration
     warnings: tuple[str, ...]
     workload: Workload
-    nodes: Sequence[WorkloadNode]
+    nodes: WorkloadNodes
     expectations: tuple[Expectation, ...]
 
 
@@ -85,9 +85,10 @@ def run(options: WorkloadOptions) -> int:
             result = run_what_if(
                 given.conf,
                 given.workload,
-                given.nodes,
+                given.nodes.nodes,
                 observed(run_options),
                 lambda how_far: show(how_far) and not is_interrupted(),
+                schedule=given.nodes.schedule,
             )
     except InternalError as error:
         print_error(YarnException(str(error)))
@@ -123,12 +124,12 @@ def _read(options: WorkloadOptions) -> _Inputs:
     with reading_arguments():
         conf = configuration.conf
         workload = with_queues(workload, queue_map).with_assumptions(listed.assumptions)
-        refuse_if_unfit(conf, workload, listed.nodes, queue_map)
+        refuse_if_unfit(conf, workload, listed.nodes, queue_map, schedule=listed.schedule)
         if expectations:
             expectations = resolved(expectations, str(options.expect), names_of_run(conf, workload))
         if options.out is not None:
             make_directory(options.out)
-    return _Inputs(until_ms, conf, configuration.report.warnings, workload, listed.nodes, expectations)
+    return _Inputs(until_ms, conf, configuration.report.warnings, workload, listed, expectations)
 
 
 def _expectations(path: Path | None) -> tuple[Expectation, ...]:

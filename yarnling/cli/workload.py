@@ -22,6 +22,7 @@ from yarnling.workload.documents import read_text
 from yarnling.workload.evidence import Basis, share_of
 from yarnling.workload.formats import all_formats, read_node_list, read_recorded_cluster, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
+from yarnling.workload.nodes_file import write_nodes
 from yarnling.workload.recorded_cluster import RecordedCluster
 from yarnling.workload.recorded_conditions import RecordedFiles, RecordedWaits, recorded_files, recorded_waits
 from yarnling.workload.rest_scheduler import as_xml, read_queues
@@ -33,7 +34,7 @@ from yarnling.workload.statistics import (
     figures_of_all,
     lasts_ms,
 )
-from yarnling.workload.workload_file import write_nodes, write_workload
+from yarnling.workload.workload_file import write_workload
 
 ROWS_MAX = 40
 """The number of queues and users that are shown on a terminal, those with the most memory; --json shows all."""
@@ -68,7 +69,7 @@ def import_file(options: ImportOptions) -> None:
         workload = workload.with_assumptions((*nodes.assumptions, *files.notes))
     write_workload(workload, options.out)
     if options.nodes_out:
-        write_nodes(nodes.nodes, options.nodes_out)
+        write_nodes(nodes, options.nodes_out)
     _write_files(files, options.conf_out)
     if options.as_json:
         print_json(_plain(workload))

@@ -82,7 +82,13 @@ METRICS = (
     "decommissionedNodes",
 )
 SECRET = re.compile(r"password|secret|token|credential|\.key$|access-?key|keytab|principal", re.IGNORECASE)
-CONF_PREFIXES = ("yarn.scheduler.", "yarn.resourcemanager.", "yarn.nodemanager.resource", "yarn.nodemanager.heartbeat")
+CONF_PREFIXES = (
+    "yarn.scheduler.",
+    "yarn.resourcemanager.",
+    "yarn.nodemanager.resource",
+    "yarn.nodemanager.heartbeat",
+    "yarn.nm.liveness-monitor.",
+)
 OF_USE = frozenset((*NOT_CONFIGURED, *NOT_CONFIGURED_OF_PARTITIONS))
 """Fields of an answer that change without a change of the configuration."""
 

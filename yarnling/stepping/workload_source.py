@@ -20,6 +20,7 @@ from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.engine import Engine
+from yarnling.simulation.node_events import joining_later, plan_node_events
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.stepping.run import SteppedRun, SteppedSubmission
 from yarnling.stepping.session import NODES_MAX
@@ -27,8 +28,15 @@ from yarnling.stepping.sources import Source
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.run import DAY_MS, START_MAX_MS, submission_context, what_if_configuration
-from yarnling.workload.formats import read_nodes, read_workload
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.formats import read_node_list, read_workload
+from yarnling.workload.model import (
+    UNCHANGED,
+    NodeSchedule,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
 
 LOOK_MS = 1000
 """The interval at which the run looks whether everything has ended."""
@@ -44,6 +52,7 @@ class WorkloadSource(Source):
         conf: Configuration,
         seed: int,
         *,
+        schedule: NodeSchedule = UNCHANGED,
         title: str = "a workload",
         arguments: tuple[str, ...] = (),
     ) -> None:
@@ -52,15 +61,16 @@ class WorkloadSource(Source):
             raise InvalidArgumentException(
                 f"a cluster of {len(nodes)} nodes is too large to be stepped through: use at most {NODES_MAX}"
             )
-        refuse_if_unfit(conf, workload, nodes)
+        refuse_if_unfit(conf, workload, nodes, schedule=schedule)
         self._workload, self._nodes, self._conf, self._seed = workload, nodes, conf, seed
+        self._schedule = schedule
         self.title = title
         self.arguments = arguments
 
     def start(self, *, checked: bool = True) -> SteppedRun:
         trace = Trace(hashed=False)
         cluster = WorkloadCluster(Engine(self._seed), self._conf, self._nodes, trace=trace, all_heartbeats=True)
-        return _WorkloadRun(cluster, self._workload, self._nodes, trace)
+        return _WorkloadRun(cluster, self._workload, self._nodes, self._schedule, trace)
 
 
 class _WorkloadRun(SteppedRun):
@@ -69,12 +79,15 @@ class _WorkloadRun(SteppedRun):
         cluster: WorkloadCluster,
         workload: Workload,
         nodes: Sequence[WorkloadNode],
+        schedule: NodeSchedule,
         trace: Trace,
     ) -> None:
         super().__init__(cluster, trace, Account(cluster, trace, Names()))
         self._cluster = cluster
         self._workload = workload
         self._nodes = nodes
+        self._schedule = schedule
+        cluster.joining_later = joining_later(schedule.events)
         self._submitter = Submitter(cluster)
         self._recording: Recording | None = None
 
@@ -83,8 +96,10 @@ class _WorkloadRun(SteppedRun):
         engine = self._cluster.engine
         yield from self._cluster.starting()
         latest_ms = engine.now_ms + START_MAX_MS
-        while len(self._view().node_ids()) < len(self._nodes) and engine.now_ms < latest_ms:
+        expected = len(self._nodes) - len(self._cluster.joining_later)
+        while len(self._view().node_ids()) < expected and engine.now_ms < latest_ms:
             yield engine.now_ms + LOOK_MS
+        plan_node_events(self._cluster, self._schedule.events)
         self._recording = recording = Recording(engine, self._nodes)
         for work in self._workload.applications:
             self._plan(recording, work, work.submit_ms)
@@ -127,11 +142,13 @@ def read_workload_source(
     arguments += [] if conf is None else ["--conf", str(conf)]
     for definition in define:
         arguments += ["--define", definition]
+    listed = read_node_list(nodes)
     return WorkloadSource(
         read_workload(workload),
-        read_nodes(nodes),
+        listed.nodes,
         what_if_configuration(conf, definitions(define)).conf,
         seed,
+        schedule=listed.schedule,
         title=f"workload {workload.name}, seed {seed}",
         arguments=(*arguments, "--seed", str(seed)),
     )

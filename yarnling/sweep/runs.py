@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from yarnling.faults.plan import Plan
 from yarnling.whatif.figures import GroupFigures
-from yarnling.workload.model import Workload, WorkloadNode
+from yarnling.workload.model import UNCHANGED, NodeSchedule, Workload, WorkloadNode
 
 RANDOM_PLAN = "random"
 """The name that stands for a plan drawn from the seed."""
@@ -37,6 +37,7 @@ class Inputs(Struct, frozen=True):
     until_ms: int = 0
     encode: bool = True
     hashed: bool = False
+    schedule: NodeSchedule = UNCHANGED
 
 
 class RunResult(Struct, frozen=True):

@@ -145,13 +145,14 @@ class _SweepReader:
             spec.until if spec.workloads else 0,
             spec.encode,
             spec.hash,
+            listed.schedule,
         )
 
     def _check_fit(self, inputs: Inputs) -> None:
         for name, values in inputs.configurations.items():
             for workload in inputs.workloads.values():
                 try:
-                    refuse_if_unfit(Configuration.of(values), workload, inputs.nodes)
+                    refuse_if_unfit(Configuration.of(values), workload, inputs.nodes, schedule=inputs.schedule)
                 except YarnException as error:
                     self._fault("configurations", name, error.message, "change the configuration or the workload")
 

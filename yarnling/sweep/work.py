@@ -50,6 +50,6 @@ def _workload_row(inputs: Inputs, run: SweepRun) -> RunResult:
     workload = scaled(inputs.workloads[run.workload], run.load_factor, run.seed)
     options = RunOptions(run.seed, inputs.until_ms, inputs.hashed)
     conf = Configuration.of(inputs.configurations[run.configuration])
-    result = run_what_if(conf, workload, inputs.nodes, options)
+    result = run_what_if(conf, workload, inputs.nodes, options, schedule=inputs.schedule)
     queues = figures_of(result).queues
     return RunResult(run, RunVerdict.PASS, "", result.events, result.until_ms / 1000, result.trace, queues)

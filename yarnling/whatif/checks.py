@@ -20,8 +20,10 @@ from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarn.times import duration
 from yarnling.whatif.expectations import KnownNames
 from yarnling.workload.model import (
+    UNCHANGED,
     NodeChange,
     NodeEvent,
+    NodeSchedule,
     RequestStyle,
     TaskGroup,
     Workload,
@@ -59,13 +61,13 @@ def refuse_if_unfit(
     nodes: Sequence[WorkloadNode],
     queue_map: QueueMap = NO_QUEUE_MAP,
     *,
-    node_events: Sequence[NodeEvent] = (),
+    schedule: NodeSchedule = UNCHANGED,
 ) -> None:
     """Raise YarnException with all faults that keep the workload, to which `queue_map` was applied, from running."""
     core = ResourceManagerCore(conf, cluster_timestamp=1)
     faults = [
         *_node_faults(conf, nodes),
-        *_node_event_faults(nodes, node_events),
+        *_node_event_faults(nodes, schedule.events),
         *_type_faults(core, workload, nodes),
         *_label_faults(workload, nodes),
         *_queue_faults(core, workload, queue_map),
@@ -108,11 +110,11 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
     return (f"{starts}workload file; a JVM takes seconds).", clients)
 
 
-def assumed_of_nodes(nodes: Sequence[WorkloadNode], events: Sequence[NodeEvent]) -> tuple[str, ...]:
+def assumed_of_nodes(nodes: Sequence[WorkloadNode], schedule: NodeSchedule) -> tuple[str, ...]:
     """Describe the changes of the nodes during the workload; nothing if there are none."""
-    if not events:
+    if not schedule.events:
         return ()
-    counted = Counter(event.change.value for event in events)
+    counted = Counter(event.change.value for event in schedule.events)
     changes = ", ".join(f"{change} {count}" for change, count in counted.items())
     return (f"Nodes change ({changes}). The size of the cluster is that of all {len(nodes)} nodes, joined or not.",)
 

@@ -39,7 +39,7 @@ from yarnling.whatif.checks import assumed_of_nodes, assumed_of_starts, refuse_i
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sampling import Sampler
-from yarnling.workload.model import NodeEvent, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import UNCHANGED, NodeSchedule, Workload, WorkloadApplication, WorkloadNode
 
 DAY_MS = 24 * 3_600_000
 START_MAX_MS = 600_000
@@ -111,17 +111,17 @@ def run_what_if(
     options: RunOptions = DEFAULTS,
     progress: Progress = lambda _: True,
     *,
-    node_events: Sequence[NodeEvent] = (),
+    schedule: NodeSchedule = UNCHANGED,
 ) -> WhatIfResult:
     """Run the workload, with the nodes' changes. Their times are since the start of the workload.
 
     Raises YarnException, with all faults, for a workload that does not fit the configuration, and for events that do
     not fit the nodes.
     """
-    refuse_if_unfit(conf, workload, nodes, node_events=node_events)
+    refuse_if_unfit(conf, workload, nodes, schedule=schedule)
     started_s = time.perf_counter()
     with without_logs(), seldom_collected():
-        running = _Running(conf, workload, nodes, options, node_events)
+        running = _Running(conf, workload, nodes, options, schedule)
         is_complete = running.go(progress)
     warnings = (*warnings_about(conf, workload, nodes), *options.warnings)
     return running.result(warnings, wall_s=round(time.perf_counter() - started_s, 3), is_complete=is_complete)
@@ -141,7 +141,7 @@ class _Running:
         workload: Workload,
         nodes: Sequence[WorkloadNode],
         options: RunOptions,
-        node_events: Sequence[NodeEvent],
+        schedule: NodeSchedule,
     ) -> None:
         self._conf = conf
         self._workload = workload
@@ -156,10 +156,10 @@ class _Running:
         )
         if options.observe is not None and self._trace is not None:
             options.observe(self._cluster, self._trace)
-        self._node_events = node_events
-        self._cluster.joining_later = joining_later(node_events)
+        self._schedule = schedule
+        self._cluster.joining_later = joining_later(schedule.events)
         self._start()
-        plan_node_events(self._cluster, node_events)
+        plan_node_events(self._cluster, schedule.events)
         self._recording = Recording(self._engine, nodes)
         self._recording.scheduled = self._scheduled_ms
         labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
@@ -199,7 +199,7 @@ class _Running:
             (
                 *self._workload.assumptions,
                 *assumed_of_starts(self._workload),
-                *assumed_of_nodes(self._nodes, self._node_events),
+                *assumed_of_nodes(self._nodes, self._schedule),
             ),
             warnings,
             self._engine.events,

@@ -16,7 +16,7 @@ from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, read_result
 from yarnling.whatif.run import InputNames, Progress, RunOptions, run_what_if, what_if_configuration
-from yarnling.workload.model import Workload, WorkloadNode
+from yarnling.workload.model import UNCHANGED, NodeSchedule, Workload, WorkloadNode
 
 
 class Side(Struct, frozen=True):
@@ -39,6 +39,7 @@ class Experiment(Struct, frozen=True):
     until_ms: int
     settings: Mapping[str, str]
     queue_map: QueueMap = NO_QUEUE_MAP
+    schedule: NodeSchedule = UNCHANGED
 
 
 class SideRun(Struct, frozen=True):
@@ -53,6 +54,7 @@ class SideRun(Struct, frozen=True):
     nodes: Sequence[WorkloadNode]
     options: RunOptions
     keeps_result: bool
+    schedule: NodeSchedule = UNCHANGED
 
 
 def result_path(side: Path) -> Path | None:
@@ -88,7 +90,13 @@ def runs_of(directory: Path, experiment: Experiment) -> list[SideRun]:
     """
     configuration = configuration_of(directory, experiment.settings)
     with _naming(directory):
-        refuse_if_unfit(configuration.conf, experiment.workload, experiment.nodes, experiment.queue_map)
+        refuse_if_unfit(
+            configuration.conf,
+            experiment.workload,
+            experiment.nodes,
+            experiment.queue_map,
+            schedule=experiment.schedule,
+        )
     names = InputNames(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds
     return [
@@ -99,6 +107,7 @@ def runs_of(directory: Path, experiment: Experiment) -> list[SideRun]:
             experiment.nodes,
             RunOptions(seed=seed, until_ms=experiment.until_ms, names=names, warnings=configuration.report.warnings),
             keeps_result=number == 1,
+            schedule=experiment.schedule,
         )
         for number, seed in enumerate(seeds, 1)
     ]
@@ -115,7 +124,8 @@ def _naming(directory: Path) -> Iterator[None]:
 
 def run_once(run: SideRun, progress: Progress) -> tuple[Figures, WhatIfResult | None]:
     """Simulate. Raises InternalError if a core fails."""
-    result = run_what_if(Configuration.of(run.configuration), run.workload, run.nodes, run.options, progress)
+    conf = Configuration.of(run.configuration)
+    result = run_what_if(conf, run.workload, run.nodes, run.options, progress, schedule=run.schedule)
     return figures_of(result), result if run.keeps_result else None
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from wire.files.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal
+from wire.files.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal, scalar
 from yarnling.workload.distribution import (
     Distribution,
     Exponential,
@@ -130,3 +130,13 @@ TimeDistribution = Annotated[Any, _distribution(_TIME)]
 MemoryDistribution = Annotated[Any, _distribution(_MEMORY)]
 CountDistribution = Annotated[Any, _distribution(_COUNT)]
 """A distribution of milliseconds, of MiB, and of a count."""
+
+
+def whole_ms(text: str) -> int | None:
+    """The milliseconds of a time with its unit; None if it is not one of up to a year."""
+    value = quantity(text, MILLISECONDS)
+    return None if value is None or value > TIME_MS_MAX else round(value)
+
+
+Time = Annotated[int, scalar(whole_ms, "time up to a year", "write 250ms, 1.5s, 10m, 2h or 7d")]
+"""A time with its unit, in whole milliseconds."""

@@ -18,9 +18,10 @@ from yarnling.workload.dynoyarn import read_dynoyarn
 from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.line_files import Line, head_of, lines_of
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
+from yarnling.workload.nodes_file import NodeList
 from yarnling.workload.recorded_applications import read_recording
 from yarnling.workload.recorded_cluster import RecordedCluster, read_cluster
-from yarnling.workload.recorded_conditions import recorded_nodes
+from yarnling.workload.recorded_nodes import recorded_nodes
 from yarnling.workload.recording_lines import MARK
 from yarnling.workload.rest_answers import refuse_other_answers
 from yarnling.workload.rest_applications import read_applications
@@ -34,7 +35,7 @@ from yarnling.workload.swim import read_swim
 from yarnling.workload.synth import read_synth, synth_nodes
 from yarnling.workload.tez_history import MARK as TEZ_MARK
 from yarnling.workload.tez_history import read_tez_history
-from yarnling.workload.workload_file import WORKLOAD_MARK, NodeList, parse_workload_lines, parse_workload_yaml
+from yarnling.workload.workload_file import WORKLOAD_MARK, parse_workload_lines, parse_workload_yaml
 
 HEAD_CHARACTERS = 64 * 1024
 """The part of a file that is looked at to recognise its format."""
@@ -168,7 +169,7 @@ def recognise(text: str, source: str) -> str:
 
 
 def read_nodes(path: Path) -> tuple[WorkloadNode, ...]:
-    """The nodes that `read_node_list` reads, without its assumptions."""
+    """The nodes that `read_node_list` reads, without its assumptions and changes."""
     return read_node_list(path).nodes
 
 
@@ -198,7 +199,7 @@ def _parse_nodes(text: str, source: str) -> WorkloadNodes:
     if not _is_json(text):
         if _SWIM_LINE.match(text.lstrip("\n")):
             raise refusal(source, "is a SWIM trace, which has no nodes", "name a file of nodes with --nodes")
-        return WorkloadNodes(parse_yaml(text, source, NodeList).records())
+        return parse_yaml(text, source, NodeList).record(source)
     line, document = next(json_documents(text, source))
     keys = document.keys() if isinstance(document, dict) else frozenset()
     if "rack" in keys:
@@ -209,7 +210,8 @@ def _parse_nodes(text: str, source: str) -> WorkloadNodes:
         faults = Faults(source)
         nodes = faults.checked(NodeList, document, "", line)
         faults.refuse()
-        return WorkloadNodes(nodes.records() if nodes else ())
+        assert nodes is not None, "its faults were raised"
+        return nodes.record(source)
     return WorkloadNodes(_implied_nodes(text, source))
 
 

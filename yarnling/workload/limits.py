@@ -19,6 +19,8 @@ CONTAINERS_MAX = 20_000_000
 GROUPS_MAX = 100_000
 """The maximum of groups of one application. A trace that names hosts has a group for each host."""
 NODES_MAX = 100_000
+NODE_EVENTS_MAX = 200_000
+"""The maximum of all changes of nodes in a file."""
 TIME_MS_MAX = 366 * 24 * 3_600_000
 """The longest duration, and the latest submission: a year."""
 MEMORY_MB_MAX = 1 << 40

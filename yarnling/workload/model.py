@@ -113,14 +113,25 @@ class NodeEvent(Struct, frozen=True):
     timeout_s: int | None = None
 
 
+class NodeSchedule(Struct, frozen=True):
+    """The changes of the nodes during a workload."""
+
+    events: tuple[NodeEvent, ...] = ()
+
+
+UNCHANGED = NodeSchedule()
+"""All nodes are there from the start to the end."""
+
+
 class WorkloadNodes(Struct, frozen=True):
-    """The nodes of a cluster, as they were read.
+    """The nodes of a cluster, as they were read, and how they change.
 
     `assumptions`: what was left out or assumed, one sentence each.
     """
 
     nodes: tuple[WorkloadNode, ...]
     assumptions: tuple[str, ...] = ()
+    schedule: NodeSchedule = UNCHANGED
 
 
 class Workload(Struct, frozen=True):

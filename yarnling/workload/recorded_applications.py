@@ -23,9 +23,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import Resource
+from yarn.settings.scheduler import MINIMUM_ALLOCATION_MB
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import refusal
+from yarnling.workload.documents import refusal, whole_number
 from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.limits import MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import AM_RESOURCE, Workload, WorkloadApplication
 from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
@@ -59,13 +61,28 @@ def read_recording(lines: Iterable[Line], source: str, defaults: Defaults) -> Wo
     return recorded_workload(read_cluster(lines, source), defaults)
 
 
+def first_submission_ms(cluster: RecordedCluster) -> int:
+    """The time, in ms since 1970, at which the workload of a recording begins; the first poll if it has none."""
+    used = [each for each in cluster.applications.values() if _is_seen(each) or each.number("memorySeconds")]
+    return min((each.number("startedTime") or cluster.begins_ms for each in used), default=cluster.begins_ms)
+
+
+def _is_seen(application: TrackedApplication) -> bool:
+    """True if a poll saw it with a container beside its AM."""
+    return any(level.containers > 1 for level in application.levels)
+
+
 def recorded_workload(cluster: RecordedCluster, defaults: Defaults) -> Workload:
-    """The workload of a recorded cluster, the first application submitted at 0. Raises ConfigurationException."""
+    """The workload of a recorded cluster, the first application submitted at 0. Raises ConfigurationException.
+
+    The minimum allocation of the recorded configuration, if it has one, is used instead of that of `defaults`.
+    """
+    defaults = replace(defaults, step_mb=_minimum_mb(cluster) or defaults.step_mb)
     account, tally, seen = EvidenceAccount(), WorkloadCount(cluster.source), list[ObservedApplication]()
     totals: dict[str, TrackedApplication] = {}
     notes: Counter[str] = Counter()
     for name, application in sorted(cluster.applications.items()):
-        if not any(level.containers > 1 for level in application.levels):
+        if not _is_seen(application):
             notes["waiting"] += not application.number("memorySeconds")
             totals |= {name: application} if application.number("memorySeconds") else {}
             continue
@@ -73,14 +90,20 @@ def recorded_workload(cluster: RecordedCluster, defaults: Defaults) -> Workload:
         notes["running"] += not application.has_ended
         tally.add(len(observed.containers))
         seen.append(observed)
-    starts = [each.submit_ms for each in seen] + [each.number("startedTime") for each in totals.values()]
-    if not starts:
+    if not seen and not totals:
         raise refusal(cluster.source, "has no application to import", "record while applications run")
-    applications = [each.record(min(starts), account) for each in seen]
-    from_totals = _from_totals(totals, cluster.source, defaults, account, min(starts))
+    base_ms = first_submission_ms(cluster)
+    applications = [each.record(base_ms, account) for each in seen]
+    from_totals = _from_totals(totals, cluster.source, defaults, account, base_ms)
     notes["short"] = len(from_totals)
     found = in_order([*applications, *from_totals])
     return Workload(found, tuple(_assumptions(cluster, notes, defaults)), account.evidence())
+
+
+def _minimum_mb(cluster: RecordedCluster) -> int:
+    """The minimum allocation of the recorded configuration; 0 if it does not say it."""
+    minimum_mb = whole_number(cluster.settings.get(MINIMUM_ALLOCATION_MB.key, ""))
+    return minimum_mb if minimum_mb <= MEMORY_MB_MAX else 0
 
 
 class _Reading:

@@ -89,11 +89,13 @@ class RecordedNode(Struct):
     fields: dict[str, Any]
     changes: list[tuple[int, str]] = msgspec.field(default_factory=list)
 
-    def running_ms(self, until_ms: int) -> int:
-        """The time for which it was RUNNING."""
-        ends = [at_ms for at_ms, _ in self.changes[1:]] + [until_ms]
-        spans = zip(self.changes, ends, strict=True)
-        return sum(end_ms - at_ms for (at_ms, state), end_ms in spans if state == "RUNNING")
+    def take(self, fields: dict[str, Any]) -> None:
+        """Take over changed fields. Before Hadoop 3.3 a node that has left is reported without its size."""
+        before = self.resource()
+        known = self.fields.get("amounts")
+        self.fields |= fields
+        if before is not None and self.resource() is None:
+            self.fields["amounts"] = known
 
     def resource(self) -> Resource | None:
         """Its size; None if it is not known."""
@@ -125,6 +127,7 @@ class RecordedCluster:
         self._before_ms = 0
         self._managers: set[int] = set()
         self._current: dict[str, str] = {}
+        self._unsaid: set[str] = set()
 
     def add(self, line: Line) -> None:
         """Take over a line; one that cannot be read is counted. Raises ConfigurationException for too many entries."""
@@ -170,6 +173,7 @@ class RecordedCluster:
         for application in self.applications.values():
             if application.is_live:
                 application.is_live, application.last_ms = False, self.ends_ms
+        self._unsaid = {name for name, node in self.nodes.items() if node.changes[-1:] and node.changes[-1][1] != GONE}
 
     def _take_applications(self, seen: AppsSeen) -> None:
         for name, fields in seen.apps.items():
@@ -204,11 +208,13 @@ class RecordedCluster:
     def _take_nodes(self, seen: NodesSeen) -> None:
         for name, fields in seen.nodes.items():
             node = self.nodes.setdefault(name, RecordedNode({}))
-            node.fields |= fields
+            node.take(fields)
             state = str(node.fields.get("state", ""))
             if not node.changes or node.changes[-1][1] != state:
                 node.changes.append((seen.at, state))
-        for name in seen.gone:
+        gone = [*seen.gone, *sorted(self._unsaid.difference(seen.nodes))]
+        self._unsaid = set()
+        for name in gone:
             if name in self.nodes:
                 self.nodes[name].changes.append((seen.at, GONE))
         if len(self.nodes) > NODES_MAX:

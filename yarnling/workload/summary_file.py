@@ -13,14 +13,14 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml, quantity, refusal, scalar
+from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml, refusal
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.distribution import Exponential, Fixed, weighted
 from yarnling.workload.distribution_text import (
-    MILLISECONDS,
     CountDistribution,
     MemoryDistribution,
+    Time,
     TimeDistribution,
 )
 from yarnling.workload.limits import (
@@ -49,12 +49,6 @@ from yarnling.workload.tally import WorkloadCount
 HOUR_MS = 3_600_000
 
 
-def _whole_ms(text: str) -> int | None:
-    value = quantity(text, MILLISECONDS)
-    return None if value is None or value > TIME_MS_MAX else round(value)
-
-
-_Time = Annotated[int, scalar(_whole_ms, "time up to a year", "write 250ms, 1.5s, 10m, 2h or 7d")]
 _Rate = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -89,7 +83,7 @@ class _Application(Section):
     kind: Text = "yarnling"
     priority: Priority = 0
     label: Text = ""
-    deadline: _Time | None = None
+    deadline: Time | None = None
     am: _Am = _Am()
     tasks: Annotated[list[_Tasks], Field(min_length=1, max_length=100)]
 
@@ -124,10 +118,10 @@ class _Queue(Section):
 
 
 class _Summary(Section):
-    lasts: _Time = 24 * HOUR_MS
+    lasts: Time = 24 * HOUR_MS
     client: RequestStyle = RequestStyle.HADOOP
-    am_start: _Time = AM_START_MS
-    task_start: _Time = TASK_START_MS
+    am_start: Time = AM_START_MS
+    task_start: Time = TASK_START_MS
     queues: Annotated[list[_Queue], Field(min_length=1, max_length=10_000)]
 
 

@@ -1,4 +1,4 @@
-"""yarnling's own files of workloads and nodes, as docs/workloads.md describes them.
+"""yarnling's own files of workloads, as docs/workloads.md describes them.
 
 A workload is JSON lines: a header, then one application a line. So a day of a large cluster is read and written without
 holding all its JSON at once. Equal durations next to one another are written as one pair. The same sections can be
@@ -8,7 +8,7 @@ written as YAML by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +22,6 @@ from yarnling.workload.documents import Faults, json_documents
 from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.limits import (
     GROUPS_MAX,
-    NODES_MAX,
     Amount,
     Containers,
     MemoryMb,
@@ -40,7 +39,6 @@ from yarnling.workload.model import (
     TaskGroup,
     Workload,
     WorkloadApplication,
-    WorkloadNode,
 )
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
@@ -57,13 +55,13 @@ def _run(value: object) -> object:
 _Runs = Annotated[
     list[Annotated[tuple[Milliseconds, Containers], BeforeValidator(_run)]], Field(min_length=1, max_length=1_000_000)
 ]
-_Resources = Annotated[dict[Name, Amount], Field(max_length=100)]
+ResourceAmounts = Annotated[dict[Name, Amount], Field(max_length=100)]
 
 
 class _Group(Section):
     memory_mb: Annotated[MemoryMb, MEMORY_KEYS]
     vcores: Vcores = 1
-    resources: _Resources = Field(default_factory=dict)
+    resources: ResourceAmounts = Field(default_factory=dict)
     durations_ms: _Runs
     priority: Priority = 20
     after: Amount | None = None
@@ -97,7 +95,7 @@ class _Application(Section):
         AM_RESOURCE.memory_mb
     )
     am_vcores: Vcores = AM_RESOURCE.vcores
-    am_resources: _Resources = Field(default_factory=dict)
+    am_resources: ResourceAmounts = Field(default_factory=dict)
     kind: Text = "yarnling"
     priority: Priority = 0
     label: Annotated[str, Field(max_length=255)] = ""
@@ -162,32 +160,6 @@ class _Workload(_Origin):
     applications: list[_Application]
 
 
-class _Node(Section):
-    """A node, or `count` equal ones: `host` is then followed by -1, -2 and so on."""
-
-    host: Name
-    memory_mb: Annotated[MemoryMb, MEMORY_KEYS]
-    vcores: Vcores
-    resources: _Resources = Field(default_factory=dict)
-    rack: Name = "/default-rack"
-    label: Annotated[str, Field(max_length=255)] = ""
-    count: Annotated[int, Field(ge=1, le=NODES_MAX)] | None = None
-
-    def records(self) -> Iterator[WorkloadNode]:
-        resource = Resource(self.memory_mb, self.vcores, tuple(self.resources.items()))
-        hosts = [self.host] if self.count is None else [f"{self.host}-{i}" for i in range(1, self.count + 1)]
-        return (WorkloadNode(host, resource, self.rack, self.label) for host in hosts)
-
-
-class NodeList(Section):
-    """A file of nodes."""
-
-    nodes: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
-
-    def records(self) -> tuple[WorkloadNode, ...]:
-        return tuple(node for entry in self.nodes for node in entry.records())
-
-
 def parse_workload_lines(text: str, source: str) -> Workload:
     """The workload in JSON lines. Raises ConfigurationException with all faults."""
     faults, tally = Faults(source), WorkloadCount(source)
@@ -238,13 +210,6 @@ def write_workload(workload: Workload, path: Path) -> None:
             file.write(f"{json.dumps(_application(application), separators=(',', ':'))}\n")
 
 
-def write_nodes(nodes: Iterable[WorkloadNode], path: Path) -> None:
-    """Write a list of nodes as JSON, one node a line."""
-    lines = ",\n".join(json.dumps(_node(node)) for node in nodes)
-    with full_disk_named(path):
-        path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
-
-
 def _part(evidence: Evidence) -> dict[str, Any]:
     return {"basis": evidence.basis.value, "share": round(evidence.share, 6), "about": evidence.about}
 
@@ -256,7 +221,7 @@ def _application(application: WorkloadApplication) -> dict[str, Any]:
         "label": application.label,
         "deadline_ms": application.deadline_ms,
         "am_lasts_ms": application.am_lasts_ms,
-        **_others(
+        **others_than_default(
             {
                 "client": application.client.value,
                 "am_start_ms": application.am_start_ms,
@@ -270,8 +235,8 @@ def _application(application: WorkloadApplication) -> dict[str, Any]:
         "submit_ms": application.submit_ms,
         "user": application.user,
         "queue": application.queue,
-        **_amounts(application.am_resource, "am_"),
-        **_others(optional, _Application),
+        **amounts_of(application.am_resource, "am_"),
+        **others_than_default(optional, _Application),
         "groups": [_group(group) for group in application.groups],
     }
 
@@ -287,19 +252,16 @@ def _group(group: TaskGroup) -> dict[str, Any]:
     }
     runs = [(duration, sum(1 for _ in equal)) for duration, equal in groupby(group.durations_ms)]
     durations = [duration if count == 1 else [duration, count] for duration, count in runs]
-    return {**_amounts(group.resource), "durations_ms": durations, **_others(optional, _Group)}
+    return {**amounts_of(group.resource), "durations_ms": durations, **others_than_default(optional, _Group)}
 
 
-def _node(node: WorkloadNode) -> dict[str, Any]:
-    return {"host": node.host, **_amounts(node.resource), **_others({"rack": node.rack, "label": node.label}, _Node)}
-
-
-def _amounts(resource: Resource, prefix: str = "") -> dict[str, Any]:
+def amounts_of(resource: Resource, prefix: str = "") -> dict[str, Any]:
+    """The keys of a resource in a file."""
     extra = {name: amount for name, amount in resource.amounts().items() if name not in (MEMORY_MB, VCORES)}
     amounts = {f"{prefix}memory_mb": resource.memory_mb, f"{prefix}vcores": resource.vcores}
     return {**amounts, f"{prefix}resources": extra} if extra else amounts
 
 
-def _others(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
+def others_than_default(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
     """The values that differ from the defaults of the model."""
     return {key: value for key, value in values.items() if value != model.model_fields[key].default}

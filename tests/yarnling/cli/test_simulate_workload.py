@@ -19,8 +19,9 @@ from yarnling.cli.app import app, main
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.cli.simulate_workload import interruptible, parse_duration
 from yarnling.whatif.result_file import read_result
-from yarnling.workload.model import Workload
-from yarnling.workload.workload_file import write_nodes, write_workload
+from yarnling.workload.model import NodeChange, NodeEvent, NodeSchedule, Workload, WorkloadNodes
+from yarnling.workload.nodes_file import write_nodes
+from yarnling.workload.workload_file import write_workload
 
 SETTINGS = [text for key, value in TWO_QUEUES.items() for text in ("-D", f"{key}={value}")]
 
@@ -31,7 +32,7 @@ def arguments(tmp_path: Path) -> list[str]:
     workload, machines = tmp_path / "day.jsonl", tmp_path / "nodes.yaml"
     full = application(group(9, 120, memory_mb=1024), name="full", deadline_ms=1000)
     write_workload(Workload((full, application(group(1, 5), name="small", queue="adhoc", at_s=5))), workload)
-    write_nodes(nodes(), machines)
+    write_nodes(WorkloadNodes(nodes()), machines)
     return ["simulate", "--workload", str(workload), "--nodes", str(machines), "--until", "30m", *SETTINGS]
 
 
@@ -66,6 +67,22 @@ def test_nodes_of_an_answer_that_are_left_out_are_an_assumption(arguments: list[
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     sentence, *_ = found["assumptions"]
     assert sentence.startswith("1 of 3 nodes are left out: 1 DECOMMISSIONING.")
+
+
+def test_nodes_change_as_their_file_says(arguments: list[str]) -> None:
+    """All leave, so no application can end."""
+    events = tuple(NodeEvent(60_000, node.host, NodeChange.LEAVE) for node in nodes())
+    write_nodes(WorkloadNodes(nodes(), schedule=NodeSchedule(events)), Path(arguments[4]))
+    found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert any(sentence.startswith("Nodes change (leave 2)") for sentence in found["assumptions"])
+    assert found["cluster"]["finished"] == 0
+
+
+def test_changes_that_cannot_be_are_refused(arguments: list[str]) -> None:
+    events = (NodeEvent(5_000, "h1", NodeChange.LOST), NodeEvent(9_000, "h1", NodeChange.DRAIN))
+    write_nodes(WorkloadNodes(nodes(), schedule=NodeSchedule(events)), Path(arguments[4]))
+    with pytest.raises(UsageException, match="node h1, drain at 9 s: it is not there after lost"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
 def test_how_far_it_is_can_be_read_in_a_log(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from yarnling.simulation.engine import START_MS
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.whatif import run as whatif
 from yarnling.whatif.result import WhatIfResult
+from yarnling.workload.model import NodeSchedule
 
 CONTEXT_STEPS = 3
 """Steps that are shown before the first difference."""
@@ -186,7 +187,7 @@ def run_in(way: Way, of: RandomWorkload) -> WorkloadRun:
         patch.setattr(whatif, "WorkloadCluster", cluster)
         conf = whatif.what_if_configuration(None, of.settings).conf
         options = whatif.RunOptions(of.seed, UNTIL_MS)
-        result = whatif.run_what_if(conf, of.workload, of.nodes, options, node_events=of.node_events)
+        result = whatif.run_what_if(conf, of.workload, of.nodes, options, schedule=NodeSchedule(of.node_events))
     (made,) = clusters
     found = tuple(steps.found)
     if made.quiet_heartbeats is not None:

@@ -11,7 +11,15 @@ from yarnling.stepping.session import NODES_MAX, Session
 from yarnling.stepping.steps import LineKind
 from yarnling.stepping.workload_source import WorkloadSource
 from yarnling.whatif.run import run_what_if, what_if_configuration
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import (
+    NodeChange,
+    NodeEvent,
+    NodeSchedule,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
 
 CONF = what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "1024"}).conf
 NODES = tuple(WorkloadNode(f"worker-{number}", Resource(8192, 8)) for number in (1, 2))
@@ -36,6 +44,18 @@ def test_the_containers_are_those_of_a_what_if(session: Session) -> None:
     placed = [line.text for step in session.steps for line in step.lines if line.kind is LineKind.PLACED]
     assert len(placed) == len(result.containers) + sum(one.surplus for one in result.applications)
     assert [app.state for app in session.view().applications] == ["FINISHED SUCCEEDED"] * 2
+
+
+def test_nodes_join_and_leave_as_their_file_says() -> None:
+    host = NODES[1].host
+    schedule = NodeSchedule((NodeEvent(5_000, host, NodeChange.JOIN), NodeEvent(30_000, host, NodeChange.LEAVE)))
+    session = Session(WorkloadSource(WORKLOAD, NODES, CONF, 3, schedule=schedule))
+    session.go_to(10**9)
+    placed = [line.text for step in session.steps for line in step.lines if line.kind is LineKind.PLACED]
+    assert "worker-1" in placed[0]
+    assert any("worker-2" in text for text in placed)
+    assert [app.state for app in session.view().applications] == ["FINISHED SUCCEEDED"] * 2
+    assert "DECOMMISSIONED" in {node.state for node in session.view().nodes}
 
 
 def test_nodes_keep_their_names(session: Session) -> None:

@@ -8,10 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.yarnling.sweep.sweeps import write_workload_sweep
+from yarn.resource import Resource
 from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.result_file import open_results
 from yarnling.sweep.runs import Inputs, SweepRun
 from yarnling.sweep.work import run_batch
+from yarnling.whatif.run import what_if_configuration
+from yarnling.workload.model import (
+    NodeChange,
+    NodeEvent,
+    NodeSchedule,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
 
 
 @pytest.mark.slow
@@ -33,3 +44,14 @@ def test_a_run_that_cannot_be_done_does_not_take_its_batch_with_it() -> None:
     unknown, lost = run_batch(Inputs(), [SweepRun("none", seed=1), SweepRun("", "none", "none", seed=2)])
     assert (unknown.verdict, lost.verdict) == (RunVerdict.FAIL, RunVerdict.FAIL)
     assert unknown.reasons == "KeyError: 'none'"
+
+
+def test_nodes_change_in_each_run() -> None:
+    """The only node joins when the workload has given up waiting."""
+    nodes, joined = (WorkloadNode("n1", Resource(8192, 8)),), NodeSchedule((NodeEvent(90_000, "n1", NodeChange.JOIN),))
+    tasks = TaskGroup(Resource(1024, 1), (1_000,))
+    workloads = {"w": Workload((WorkloadApplication("a", 0, "ann", "default", (tasks,)),))}
+    configurations = {"c": what_if_configuration(None, {}).conf.values()}
+    inputs = Inputs({}, configurations, workloads, nodes, 60_000, schedule=joined)
+    (result,) = run_batch(inputs, [SweepRun("", "c", "w", 1.0, 1)])
+    assert [(one.applications, one.finished) for one in result.queues] == [(1, 0)]

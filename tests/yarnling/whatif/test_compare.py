@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, container, result, sample
@@ -25,10 +26,20 @@ from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.result import QueueSample, WhatIfResult
-from yarnling.whatif.result_file import encode_result
+from yarnling.whatif.result_file import encode_result, read_result
 from yarnling.whatif.run import HowFar, RunOptions
 from yarnling.whatif.sides import Experiment, SideRun, run_once, runs_of
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.formats import read_node_list
+from yarnling.workload.model import (
+    NodeChange,
+    NodeEvent,
+    NodeSchedule,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
+from yarnling.workload.nodes_file import write_nodes
 
 ETL = Scope("queue", "root.etl")
 
@@ -375,6 +386,18 @@ def test_strict_refuses_what_a_side_asks_of_hadoop_in_vain(experiment: list[str]
     status, message = invoke(*experiment, *more, "--strict")
     assert status == 2
     assert "yarn.resourcemanager.ha.enabled" in message
+
+
+def test_the_runs_of_both_sides_have_the_changes_of_the_nodes(experiment: list[str], tmp_path: Path) -> None:
+    nodes = Path(experiment[experiment.index("--nodes") + 1])
+    listed = read_node_list(nodes)
+    events = tuple(NodeEvent(1_000, node.host, NodeChange.LEAVE) for node in listed.nodes)
+    write_nodes(replace(listed, schedule=NodeSchedule(events)), nodes)
+    assert invoke(*experiment, "--json", "-o", str(tmp_path / "out"))[0] == 0
+    for side in ("before", "after"):
+        found = read_result(tmp_path / "out" / side / "result.json")
+        assert any(text.startswith("Nodes change (leave ") for text in found.assumptions)
+        assert not any(one.end is End.COMPLETED for one in found.containers)
 
 
 @pytest.mark.slow

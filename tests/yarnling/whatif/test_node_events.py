@@ -18,7 +18,7 @@ from yarn.errors import YarnException
 from yarnling.whatif.containers import ContainerOutcome, End
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import run_what_if
-from yarnling.workload.model import NodeChange, NodeEvent, Workload, WorkloadApplication
+from yarnling.workload.model import NodeChange, NodeEvent, NodeSchedule, Workload, WorkloadApplication
 
 EXPIRY_MS = 60_000
 SETTINGS = {
@@ -31,7 +31,7 @@ AT_MS = 20_000
 
 def run(*events: NodeEvent, applications: tuple[WorkloadApplication, ...], machines: int = 2) -> WhatIfResult:
     workload = Workload(applications)
-    return run_what_if(configuration(SETTINGS), workload, nodes(machines), AN_HOUR, node_events=events)
+    return run_what_if(configuration(SETTINGS), workload, nodes(machines), AN_HOUR, schedule=NodeSchedule(events))
 
 
 def event(change: NodeChange, host: str = "h2", at_ms: int = AT_MS, timeout_s: int | None = None) -> NodeEvent:

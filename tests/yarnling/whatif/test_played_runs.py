@@ -13,7 +13,7 @@ from yarn.resource import Resource
 from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, NM_CLIENT_CONNECT_RETRY_INTERVAL
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if
-from yarnling.workload.model import NodeChange, NodeEvent, Workload, WorkloadNode
+from yarnling.workload.model import NodeChange, NodeEvent, NodeSchedule, Workload, WorkloadNode
 
 OFTEN = {AM_HEARTBEAT_INTERVAL.key: "2", NM_CLIENT_CONNECT_RETRY_INTERVAL.key: "1000"}
 """Calls to a node overlap, and an AM learns of a container a few milliseconds after its allocation."""
@@ -27,7 +27,7 @@ def result_of(
     conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode], events: Sequence[NodeEvent], *, played: bool
 ) -> WhatIfResult:
     options = RunOptions(until_ms=120_000, played=played)
-    result = run_what_if(conf, workload, nodes, options, node_events=events)
+    result = run_what_if(conf, workload, nodes, options, schedule=NodeSchedule(tuple(events)))
     return replace(result, containers=tuple(result.containers), events=0, wall_s=0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_node_list, read_nodes, read_workload
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "workloads.md"
 
@@ -29,4 +29,10 @@ def test_the_workload(tmp_path: Path) -> None:
 
 
 def test_the_nodes(tmp_path: Path) -> None:
-    assert len(read_nodes(block(tmp_path, "count: 40"))) == 41
+    assert len(read_nodes(block(tmp_path, "host: gpu"))) == 41
+
+
+def test_the_nodes_with_their_changes(tmp_path: Path) -> None:
+    listed = read_node_list(block(tmp_path, "host: flaky"))
+    assert len(listed.nodes) == 61
+    assert len(listed.schedule.events) == 42

@@ -20,7 +20,7 @@ from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.evidence import Basis, share_of
 from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_workload
-from yarnling.workload.model import WorkloadApplication
+from yarnling.workload.model import NodeChange, NodeEvent, WorkloadApplication
 from yarnling.workload.recorded_cluster import RecordedCluster
 from yarnling.workload.recorded_conditions import RecordedWaits, recorded_files, recorded_waits
 
@@ -207,18 +207,82 @@ def test_an_application_that_was_not_seen_again_ended_before(tmp_path: Path) -> 
     assert max(first.groups[0].durations_ms) <= 45_000
 
 
-def test_nodes_that_ran_less_than_half_of_the_time_are_left_out(day: Day) -> None:
-    day.cluster.answers["/nodes"] = {"nodes": {"node": [node("n1"), node("n2")]}}
+def have_nodes(day: Day, *nodes: dict[str, Any]) -> None:
+    day.cluster.answers["/nodes"] = {"nodes": {"node": list(nodes)}}
+
+
+def test_nodes_that_came_and_went_have_their_times(day: Day) -> None:
+    key = "yarn.nm.liveness-monitor.expiry-interval-ms"
+    day.cluster.answers["/conf"] = {"properties": [{"key": key, "value": "30000", "resource": "yarn-site.xml"}]}
+    have_nodes(day, node("n1"), node("n2"), node("n3"), node("n5", state="LOST"))
     day.poll(holds(3, 5120), count=4)
-    day.cluster.answers["/nodes"] = {"nodes": {"node": [node("n1", state="LOST"), node("n2"), node("n3")]}}
-    day.poll(holds(3, 5120), count=6)
+    have_nodes(day, node("n1", state="LOST"), node("n2", state="DECOMMISSIONING"), node("n4"))
+    day.poll(holds(3, 5120), count=2)
+    have_nodes(day, node("n2", state="DECOMMISSIONED"), node("n4"), node("n1"))
+    day.poll(holds(3, 5120), count=4)
     listed = read_node_list(day.directory)
-    assert [each.host for each in listed.nodes] == ["n2", "n3"]
-    assert listed.assumptions == (
-        "During the recording 1 nodes joined and 1 left (1 LOST); it has the times.",
-        "1 nodes that ran for less than half of the recording are left out.",
+    assert [each.host for each in listed.nodes] == ["n1", "n2", "n3", "n4"]
+    assert listed.schedule.events == (
+        NodeEvent(30_000, "n1", NodeChange.LOST),
+        NodeEvent(60_000, "n2", NodeChange.DRAIN, -1),
+        NodeEvent(60_000, "n3", NodeChange.LEAVE),
+        NodeEvent(60_000, "n4", NodeChange.JOIN),
+        NodeEvent(90_000, "n1", NodeChange.JOIN),
+        NodeEvent(90_000, "n2", NodeChange.LEAVE),
     )
-    assert day.read().nodes["n1:1"].changes == [(START_MS, "RUNNING"), (START_MS + 60_000, "LOST")]
+    assert listed.assumptions == (
+        "Nodes changed during the recording (join 2, leave 2, drain 1, lost 1), at the times of the polls that saw it.",
+        "Lost nodes are taken to have failed 30 s before, which is how long it takes to notice it.",
+    )
+
+
+def test_times_of_nodes_are_since_the_first_submission(day: Day) -> None:
+    """It came a minute after the recording had begun."""
+    have_nodes(day, node("n1"), node("n2"))
+    day.poll(count=2)
+    have_nodes(day, node("n1"), node("n3"))
+    day.poll(count=2)
+    have_nodes(day, node("n3"))
+    day.poll(holds(3, 5120, startedTime=START_MS + 50_000), count=2)
+    listed = read_node_list(day.directory)
+    assert [each.host for each in listed.nodes] == ["n1", "n3"]
+    assert listed.schedule.events == (NodeEvent(10_000, "n1", NodeChange.LEAVE),)
+
+
+def test_a_node_that_restarts_with_another_port_is_one_node(day: Day) -> None:
+    have_nodes(day, node("n1"))
+    day.poll(holds(3, 5120), count=2)
+    have_nodes(day, {**node("n1"), "id": "n1:2"}, {**node("n2"), "id": "n2:1"}, {**node("n2"), "id": "n2:2"})
+    day.poll(holds(3, 5120), count=2)
+    listed = read_node_list(day.directory)
+    assert [each.host for each in listed.nodes] == ["n1", "n2-1", "n2-2"]
+    assert [(each.time_ms, each.host, each.change.value) for each in listed.schedule.events] == [
+        (30_000, "n1", "leave"),
+        (30_000, "n1", "join"),
+        (30_000, "n2-1", "join"),
+        (30_000, "n2-2", "join"),
+    ]
+
+
+def test_a_node_that_went_while_nobody_recorded_is_not_there_afterwards(day: Day) -> None:
+    have_nodes(day, node("n1"), node("n2"))
+    day.poll(holds(3, 5120), count=2)
+    day.recorder._files.close()
+    day.clock.now_ms += 600_000
+    day.recorder = recorder_of(day.cluster, day.directory, day.clock)
+    have_nodes(day, node("n1"))
+    day.poll(holds(3, 5120), count=2)
+    events = read_node_list(day.directory).schedule.events
+    assert [(each.host, each.change) for each in events] == [("n2", NodeChange.LEAVE)]
+
+
+def test_a_recorded_minimum_allocation_decides_about_sizes(day: Day) -> None:
+    key = "yarn.scheduler.minimum-allocation-mb"
+    day.cluster.answers["/conf"] = {"properties": [{"key": key, "value": "512", "resource": "yarn-site.xml"}]}
+    day.poll(holds(1, 1024))
+    day.poll(holds(3, 1024 + 2 * 1536), count=4)
+    day.poll(ended=(ended(75_000, 0),))
+    assert day.application(step_mb=1024).groups[0].resource.memory_mb == 1536
 
 
 def test_changes_of_the_configuration_are_listed_and_the_first_is_written(day: Day) -> None:

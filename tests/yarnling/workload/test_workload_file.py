@@ -8,10 +8,10 @@ import pytest
 
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_workload
 from yarnling.workload.limits import CONTAINERS_MAX
-from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
-from yarnling.workload.workload_file import write_nodes, write_workload
+from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.workload_file import write_workload
 
 HEADER = '{"yarnling-workload": 1}\n'
 
@@ -135,27 +135,3 @@ def test_only_the_first_hundred_faults_are_listed(tmp_path: Path) -> None:
         read_workload(tmp_path / "w")
     assert len(refused.value.faults) == 101
     assert "more faults than the 100 listed" in str(refused.value.faults[-1])
-
-
-# Nodes
-
-
-def test_nodes_are_read_as_they_were_written(tmp_path: Path) -> None:
-    nodes = (
-        WorkloadNode("n1", Resource(8192, 8)),
-        WorkloadNode("n2", Resource(65536, 16, (("yarn.io/gpu", 4),)), "/r2", "gpu"),
-    )
-    write_nodes(nodes, tmp_path / "nodes.json")
-    assert read_nodes(tmp_path / "nodes.json") == nodes
-
-
-def test_equal_nodes_may_be_counted(tmp_path: Path) -> None:
-    (tmp_path / "n.yaml").write_text("nodes:\n  - {host: node, memory_mb: 8192, vcores: 8, rack: /r1, count: 3}\n")
-    assert [node.host for node in read_nodes(tmp_path / "n.yaml")] == ["node-1", "node-2", "node-3"]
-
-
-def test_two_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
-    node = "{host: n, memory_mb: 1, vcores: 1}"
-    (tmp_path / "n.yaml").write_text(f"nodes: [{node}, {node}]")
-    with pytest.raises(ConfigurationException, match="the name of two nodes"):
-        read_nodes(tmp_path / "n.yaml")
