@@ -14,6 +14,7 @@ import heapq
 import random
 from collections.abc import Callable
 from enum import IntEnum
+from hashlib import blake2b
 
 from yarn.errors import InternalError
 
@@ -68,6 +69,11 @@ class Engine:
     def stream(self, purpose: str) -> random.Random:
         """A random stream for one purpose; drawing more from one stream does not change another."""
         return random.Random(f"{self._seed}/{purpose}")
+
+    def number_for(self, purpose: str) -> float:
+        """The random number of one purpose, 0..1: always the same in one run, whenever it is asked for."""
+        digest = blake2b(f"{self._seed}/{purpose}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") / 2**64
 
     def at(self, time_ms: int, rank: Rank, host: int, action: Action, *, lane: int = 0) -> None:
         """Schedule `action` at `time_ms`, which must not be in the past."""

@@ -88,10 +88,10 @@ class TaskProgress:
     """The tasks of one application, across the attempts of its AM. `running`: by container. `total`: of all groups.
 
     `keys`: by which the ResourceManager keeps the requests of each group. `left`: how many tasks have not ended.
-    `over`: so many groups, from the first one on, have ended. `start_ms`: what a task takes to start.
+    `over`: so many groups, from the first one on, have ended. `start_ms`: what each task takes to start.
     """
 
-    def __init__(self, groups: Sequence[TaskGroup], start_ms: int = 0) -> None:
+    def __init__(self, groups: Sequence[TaskGroup], start_ms: Callable[[PlannedTask], int] = lambda _: 0) -> None:
         self.groups = groups
         self._start_ms = start_ms
         self.keys = request_keys(groups)
@@ -108,7 +108,9 @@ class TaskProgress:
         A task that does nothing still takes a moment to start and to end.
         """
         task = self.running.get(container_id)
-        return None if task is None else max(1, self._start_ms + self.groups[task.group].durations_ms[task.number])
+        return (
+            None if task is None else max(1, self._start_ms(task) + self.groups[task.group].durations_ms[task.number])
+        )
 
     def take(self, container_id: ContainerId, group: int) -> bool:
         """Give the container the next waiting task of the group; False if none waits."""

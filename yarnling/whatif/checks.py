@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ from yarnling.workload.model import (
     WorkloadApplication,
     WorkloadNode,
 )
+from yarnling.workload.start_times import described
 
 NODES_MAX = 20_000
 SIMILAR_MAX = 3
@@ -94,8 +95,8 @@ def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[Work
 def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
     """Describe the assumed start times of AMs and tasks, and the way AMs send requests; traces do not record them."""
     applications = workload.applications
-    am = _range({one.am_start_ms for one in applications})
-    task = _range({one.task_start_ms for one in applications})
+    am = described({one.am_start_ms for one in applications}, duration)
+    task = described({one.task_start_ms for one in applications}, duration)
     exact = sum(one.client is RequestStyle.EXACT for one in applications)
     clients = (
         "AMs request containers as Hadoop's AMRMClient does: they send lowered requests again, and release the surplus "
@@ -117,12 +118,6 @@ def assumed_of_nodes(nodes: Sequence[WorkloadNode], schedule: NodeSchedule) -> t
     counted = Counter(event.change.value for event in schedule.events)
     changes = ", ".join(f"{change} {count}" for change, count in counted.items())
     return (f"Nodes change ({changes}). The size of the cluster is that of all {len(nodes)} nodes, joined or not.",)
-
-
-def _range(values_ms: Set[int]) -> str:
-    """Describe a set of durations: the only one, or the shortest and the longest."""
-    shown = [duration(value) for value in sorted(values_ms or {0})]
-    return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
 def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

@@ -24,10 +24,11 @@ from yarn.resource import Resource
 from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
 from yarnling.simulation.application_master import AMConduct
 from yarnling.simulation.engine import Engine
-from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
+from yarnling.simulation.task_groups import PlannedTask, TaskGroupsCore, TaskProgress
 from yarnling.whatif.containers import ContainerOutcomes, End
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome
 from yarnling.workload.model import RequestStyle, WorkloadApplication, WorkloadNode
+from yarnling.workload.start_times import drawn_ms
 
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
@@ -110,7 +111,7 @@ class Recording:
     """Everything of one run. `began_ms`: the engine's time at the start of the workload.
 
     `unended`: the applications that have been accepted and have not ended, in the order of their submission.
-    `completed`: the number of containers that have.
+    `completed`: the number of containers that have. `number_for`: as in Engine.
     """
 
     def __init__(self, engine: Engine, nodes: Sequence[WorkloadNode]) -> None:
@@ -121,6 +122,7 @@ class Recording:
         self.completed = 0
         self.racks = {node.host: node.rack for node in nodes}
         self.scheduled: Callable[[ContainerId], int | None] = lambda _: None
+        self.number_for = engine.number_for
         self._engine = engine
 
     @property
@@ -152,7 +154,7 @@ class RecordedApplication:
         self._recording = recording
         self._view_of = view_of
         self.surplus_containers = 0
-        self._progress = TaskProgress(work.groups, work.task_start_ms)
+        self._progress = TaskProgress(work.groups, self._task_start_ms)
         self._live: dict[ContainerId, int] = {}
         self._preempted: set[int] = set()
         self._racks = [frozenset(map(self._rack_of, group.hosts)) for group in work.groups]
@@ -213,7 +215,12 @@ class RecordedApplication:
 
     @property
     def conduct(self) -> AMConduct:
-        return AMConduct(self.work.am_start_ms, self.work.client is RequestStyle.HADOOP)
+        start_ms = drawn_ms(self.work.am_start_ms, self._recording.number_for, f"start of AM {self.position}")
+        return AMConduct(start_ms, self.work.client is RequestStyle.HADOOP)
+
+    def _task_start_ms(self, task: PlannedTask) -> int:
+        name = f"start of task {self.position}/{task.group}/{task.number}"
+        return drawn_ms(self.work.task_start_ms, self._recording.number_for, name)
 
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
         now_ms = self._recording.now_ms

@@ -6,6 +6,8 @@ duration: {normal: {mean: 60s, stddev: 10s}}
 duration: {lognormal: {median: 60s, p95: 10m}}      # or mean and stddev
 duration: {exponential: {mean: 60s}}
 duration: {percentiles: {0: 5s, 50: 1m, 90: 5m, 100: 1h}}
+
+In yarnling's own workload file, numbers without a unit are milliseconds, and JSON's numbers are understood.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from wire.files.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal, scalar
+from yarn.errors import InternalError
 from yarnling.workload.distribution import (
+    Choice,
     Distribution,
     Exponential,
     Fixed,
@@ -27,6 +31,7 @@ from yarnling.workload.distribution import (
     Uniform,
 )
 from yarnling.workload.limits import CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX
+from yarnling.workload.start_times import StartTime
 
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -38,7 +43,8 @@ _Number = Callable[[object], float]
 def _number(units: Mapping[str, float], most: float, remedy: str) -> _Number:
     """A reader of one number with a unit."""
 
-    def read(text: object) -> float:
+    def read(value: object) -> float:
+        text = repr(value) if type(value) in (int, float) else value
         value = quantity(text, units) if isinstance(text, str) else None
         if value is None or value > most:
             raise refusal("is not a valid value", remedy)
@@ -51,7 +57,7 @@ def _distribution(number: _Number) -> BeforeValidator:
     """The type of a distribution whose numbers `number` reads."""
 
     def read(value: object) -> Distribution:
-        if isinstance(value, str):
+        if isinstance(value, str | int | float):
             return Fixed(number(value))
         if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in KINDS:
             written = str(next(iter(value), "")) if isinstance(value, dict) else ""
@@ -122,7 +128,9 @@ _READERS: Mapping[str, Callable[[Any, _Number], Distribution]] = {
     "percentiles": _percentiles,
 }
 
-_TIME = _number(MILLISECONDS, TIME_MS_MAX, "write 250ms, 1.5s, 10m or 2h")
+_TIME_REMEDY = "write 250ms, 1.5s, 10m or 2h"
+_TIME = _number(MILLISECONDS, TIME_MS_MAX, _TIME_REMEDY)
+_TIME_MS = _number({**MILLISECONDS, "": 1}, TIME_MS_MAX, f"write a number of milliseconds, or {_TIME_REMEDY[6:]}")
 _MEMORY = _number(MEGABYTES, MEMORY_MB_MAX, MEMORY_REMEDY)
 _COUNT = _number({"": 1}, CONTAINERS_MAX, f"write a number up to {CONTAINERS_MAX}")
 
@@ -140,3 +148,39 @@ def whole_ms(text: str) -> int | None:
 
 Time = Annotated[int, scalar(whole_ms, "time up to a year", "write 250ms, 1.5s, 10m, 2h or 7d")]
 """A time with its unit, in whole milliseconds."""
+
+
+def _constant(start: Distribution) -> StartTime:
+    return round(start.value) if isinstance(start, Fixed) else start
+
+
+StartTimeMs = Annotated[Any, AfterValidator(_constant), _distribution(_TIME_MS)]
+StartTimeText = Annotated[Any, AfterValidator(_constant), _distribution(_TIME)]
+"""A start time whose numbers need no unit, and one whose numbers have one."""
+
+
+def written(start: StartTime) -> object:
+    """The value of a start time in a workload file: a number of ms, or a mapping that `StartTimeMs` reads."""
+    match start:
+        case int():
+            return start
+        case Uniform(least, most):
+            return {"uniform": [_shown(least), _shown(most)]}
+        case Normal(mean, stddev):
+            return {"normal": {"mean": _shown(mean), "stddev": _shown(stddev)}}
+        case Lognormal():
+            return {"lognormal": {"median": _shown(start.quantile(0.5)), "p95": _shown(start.quantile(0.95))}}
+        case Exponential(mean):
+            return {"exponential": {"mean": _shown(mean)}}
+        case KnownPercentiles(points):
+            return {"percentiles": {f"{_shown(100 * share)}": _shown(value) for share, value in points}}
+        case Fixed(value):
+            return _shown(value)
+        case Choice():
+            raise InternalError("a start time is never a choice between values")
+
+
+def _shown(value: float) -> float:
+    """A number as it is written: with six decimals, and none if it is whole."""
+    rounded = round(value, 6)
+    return int(rounded) if rounded == int(rounded) else rounded

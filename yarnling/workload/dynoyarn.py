@@ -11,6 +11,7 @@ from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import CONTAINERS_MAX, GROUPS_MAX, MemoryMb, Milliseconds, Name, Priority, Text, Vcores
 from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import rebased
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import TraceTask, staged
@@ -69,7 +70,9 @@ def read_dynoyarn(text: str, source: str, defaults: Defaults) -> Workload:
             user, queue = entry.user or defaults.user, entry.queue or defaults.queue
             am = entry.am.record() if entry.am else AM_RESOURCE
             applications.append(
-                WorkloadApplication(entry.id, entry.submit, user, queue, entry.groups(), am, entry.kind)
+                WorkloadApplication(
+                    entry.id, entry.submit, user, queue, entry.groups(), am, entry.kind, am_start_ms=REAL_AM_START
+                )
             )
     ordered = rebased(applications, faults)
     faults.refuse()

@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 from yarn.resource import Resource
 from yarnling.workload.evidence import Evidence
+from yarnling.workload.start_times import StartTime
 
 AM_RESOURCE = Resource(1536, 1)
 """The size of an application's AM if the trace does not say it (the default of MapReduce's AM)."""
 
 AM_START_MS = 200
 TASK_START_MS = 0
-"""The times that an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds."""
+"""The times that an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds
+(yarnling.workload.start_times): summaries, and imports that do not record them, have those."""
 
 
 class RequestStyle(Enum):
@@ -52,7 +54,8 @@ class TaskGroup(Struct, frozen=True):
 class WorkloadApplication(Struct, frozen=True):
     """An application. `priority`: of the application, higher first. `deadline_ms`: the time from its submission within
     which it should end; None: it has no deadline. `am_lasts_ms`: how long its AM runs at least,
-    from its start on. `am_start_ms`, `task_start_ms`: what its AM, and each task before its duration, take to start.
+    from its start on. `am_start_ms`, `task_start_ms`: what its AM, and each task before its duration, take to start, in
+    ms or as a distribution of ms.
     """
 
     name: str
@@ -67,8 +70,8 @@ class WorkloadApplication(Struct, frozen=True):
     deadline_ms: int | None = None
     am_lasts_ms: int = 0
     client: RequestStyle = RequestStyle.HADOOP
-    am_start_ms: int = AM_START_MS
-    task_start_ms: int = TASK_START_MS
+    am_start_ms: StartTime = AM_START_MS
+    task_start_ms: StartTime = TASK_START_MS
 
     @property
     def containers(self) -> int:

@@ -20,7 +20,8 @@ from msgspec import Struct
 from yarn.resource import Resource
 from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import TIME_MS_MAX
-from yarnling.workload.model import AM_RESOURCE, AM_START_MS, TaskGroup, WorkloadApplication
+from yarnling.workload.model import AM_RESOURCE, TaskGroup, WorkloadApplication
+from yarnling.workload.start_times import REAL_AM_START, StartTime, median_ms
 
 TWO_PHASES = frozenset({"MAPREDUCE"})
 REACTION_MS = 1000
@@ -57,7 +58,8 @@ class ObservedContainer(Struct, frozen=True, gc=False):
 
 class ObservedApplication(Struct, kw_only=True):
     """An application that ran. `am`: its AM's container, of the first attempt; None if it has none or is not known.
-    `am_start_ms`: what the AM took to start, from its container's allocation to its registration; None: not known.
+    `am_start_ms`: what the AM took to start, from its container's allocation to its registration; None: not known,
+    and taken as those of other clusters.
     """
 
     name: str
@@ -73,7 +75,8 @@ class ObservedApplication(Struct, kw_only=True):
 
     def record(self, base_ms: int, account: EvidenceAccount) -> WorkloadApplication:
         """The application with times since `base_ms`. Adds its memory to the account."""
-        am, start_ms = self.am, AM_START_MS if self.am_start_ms is None else self.am_start_ms
+        am = self.am
+        start: StartTime = REAL_AM_START if self.am_start_ms is None else _bounded(self.am_start_ms)
         am_ms = 0 if am is None else max(am.end_ms - am.placed_ms, 0)
         if am is not None:
             about = AM_ABOUT if am.about == RECORDED_ABOUT else am.about
@@ -91,8 +94,8 @@ class ObservedApplication(Struct, kw_only=True):
             self.kind,
             max(self.priority, 0),
             self.label,
-            am_lasts_ms=0 if groups else _bounded(am_ms - start_ms),
-            am_start_ms=_bounded(start_ms),
+            am_lasts_ms=0 if groups else _bounded(am_ms - median_ms(start)),
+            am_start_ms=start,
         )
 
     def _groups(self) -> Iterator[TaskGroup]:

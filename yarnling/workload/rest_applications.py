@@ -29,6 +29,7 @@ from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, 
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.rest_answers import not_finite_keys, with_quoted_constants
 from yarnling.workload.rest_cluster import label_of
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY
@@ -251,6 +252,7 @@ class _Reader:
             max(entry.priority, 0),
             label,
             am_lasts_ms=min(shape.am_ms, TIME_MS_MAX),
+            am_start_ms=REAL_AM_START,
         )
 
     def _assumptions(self) -> Iterator[str]:

@@ -15,6 +15,7 @@ from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import GROUPS_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import Workload, WorkloadApplication
 from yarnling.workload.sls import AM_RESOURCE
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import rebased
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, staged
@@ -54,7 +55,16 @@ def read_rumen(text: str, source: str, defaults: Defaults) -> Workload:
             user, queue = job.user or defaults.user, job.queue or defaults.queue
             groups = tuple(staged(maps, reduces))
             applications.append(
-                WorkloadApplication(job.id, max(job.submit, 0), user, queue, groups, AM_RESOURCE, "mapreduce")
+                WorkloadApplication(
+                    job.id,
+                    max(job.submit, 0),
+                    user,
+                    queue,
+                    groups,
+                    AM_RESOURCE,
+                    "mapreduce",
+                    am_start_ms=REAL_AM_START,
+                )
             )
     ordered = rebased(applications, faults)
     faults.refuse()

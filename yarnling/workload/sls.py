@@ -26,6 +26,7 @@ from yarnling.workload.limits import (
     Text,
 )
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import rebased
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, grouped, staged
@@ -160,6 +161,7 @@ class _Reader:
                     am,
                     job.kind,
                     label=job.label,
+                    am_start_ms=REAL_AM_START,
                 )
             )
 

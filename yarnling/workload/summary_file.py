@@ -20,6 +20,7 @@ from yarnling.workload.distribution import Exponential, Fixed, weighted
 from yarnling.workload.distribution_text import (
     CountDistribution,
     MemoryDistribution,
+    StartTimeText,
     Time,
     TimeDistribution,
 )
@@ -36,13 +37,12 @@ from yarnling.workload.limits import (
 )
 from yarnling.workload.model import (
     AM_RESOURCE,
-    AM_START_MS,
-    TASK_START_MS,
     RequestStyle,
     TaskGroup,
     Workload,
     WorkloadApplication,
 )
+from yarnling.workload.start_times import REAL_AM_START, REAL_TASK_START
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 
@@ -120,8 +120,8 @@ class _Queue(Section):
 class _Summary(Section):
     lasts: Time = 24 * HOUR_MS
     client: RequestStyle = RequestStyle.HADOOP
-    am_start: Time = AM_START_MS
-    task_start: Time = TASK_START_MS
+    am_start: StartTimeText = REAL_AM_START
+    task_start: StartTimeText = REAL_TASK_START
     queues: Annotated[list[_Queue], Field(min_length=1, max_length=10_000)]
 
 

@@ -11,6 +11,7 @@ from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults
 from yarnling.workload.limits import CONTAINERS_MAX, TIME_MS_MAX
 from yarnling.workload.model import AM_RESOURCE, Workload, WorkloadApplication
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, staged
@@ -34,7 +35,13 @@ def read_swim(text: str, source: str, defaults: Defaults) -> Workload:
             name = row.split("\t")[0]
             applications.append(
                 WorkloadApplication(
-                    name, submit_s * 1000, defaults.user, defaults.queue, tuple(staged(*stages)), kind="mapreduce"
+                    name,
+                    submit_s * 1000,
+                    defaults.user,
+                    defaults.queue,
+                    tuple(staged(*stages)),
+                    kind="mapreduce",
+                    am_start_ms=REAL_AM_START,
                 )
             )
     faults.refuse()

@@ -21,6 +21,7 @@ from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import APPLICATIONS_MAX, CONTAINERS_MAX, NODES_MAX, TIME_MS_MAX, Amount, Name, Text
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 from yarnling.workload.sls import AM_RESOURCE, NODE_RESOURCE
+from yarnling.workload.start_times import REAL_AM_START
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, grouped, staged
@@ -200,7 +201,15 @@ class _Draw:
         name = f"{job.class_name}_{number:06d}"
         deadline = deadline_ms if has_deadline and deadline_ms else None
         return WorkloadApplication(
-            name, submit_ms, user, workload.queue_name, groups, AM_RESOURCE, job.type, deadline_ms=deadline
+            name,
+            submit_ms,
+            user,
+            workload.queue_name,
+            groups,
+            AM_RESOURCE,
+            job.type,
+            deadline_ms=deadline,
+            am_start_ms=REAL_AM_START,
         )
 
     def _groups(self, job: _JobClass, duration_ms: int) -> tuple[TaskGroup, ...]:

@@ -18,6 +18,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from wire.files.full_disk import full_disk_named
 from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.workload.distribution_text import StartTimeMs, written
 from yarnling.workload.documents import Faults, json_documents
 from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.limits import (
@@ -82,8 +83,8 @@ class _Conduct(Section):
     """The behaviour of all applications' AMs, and the time they and their tasks take to start."""
 
     client: RequestStyle = RequestStyle.HADOOP
-    am_start_ms: Milliseconds = AM_START_MS
-    task_start_ms: Milliseconds = TASK_START_MS
+    am_start_ms: StartTimeMs = AM_START_MS
+    task_start_ms: StartTimeMs = TASK_START_MS
 
 
 class _Application(Section):
@@ -102,8 +103,8 @@ class _Application(Section):
     deadline_ms: Milliseconds | None = None
     am_lasts_ms: Milliseconds = 0
     client: RequestStyle | None = None
-    am_start_ms: Milliseconds | None = None
-    task_start_ms: Milliseconds | None = None
+    am_start_ms: StartTimeMs | None = None
+    task_start_ms: StartTimeMs | None = None
     groups: Annotated[tuple[_Group, ...], Field(max_length=GROUPS_MAX)] = ()
 
     @property
@@ -224,8 +225,8 @@ def _application(application: WorkloadApplication) -> dict[str, Any]:
         **others_than_default(
             {
                 "client": application.client.value,
-                "am_start_ms": application.am_start_ms,
-                "task_start_ms": application.task_start_ms,
+                "am_start_ms": written(application.am_start_ms),
+                "task_start_ms": written(application.task_start_ms),
             },
             _Conduct,
         ),

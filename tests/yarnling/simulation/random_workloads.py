@@ -23,6 +23,7 @@ from tests.yarnling.simulation.random_clusters import (
     random_features,
 )
 from yarn.resource import Resource
+from yarnling.workload.distribution import Lognormal, Uniform
 from yarnling.workload.model import NodeChange, NodeEvent, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 UNTIL_MS = 70_000
@@ -109,6 +110,8 @@ def _applications(draw: random.Random, nodes: int, *, has_labels: bool) -> Itera
             groups,
             am_resource=Resource(256, 1),
             am_lasts_ms=draw.choice((0, 0, 30_000)),
+            am_start_ms=Uniform(100, 2500) if number % 3 else 200,
+            task_start_ms=Lognormal.of_percentiles(400, 1500) if number % 2 else 0,
         )
 
 

@@ -30,6 +30,7 @@ from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import HowFar, RunOptions, run_what_if
+from yarnling.workload.distribution import KnownPercentiles, Uniform
 from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 LABELS = {
@@ -120,6 +121,25 @@ def test_what_an_am_and_a_task_take_to_start_is_a_setting_and_an_assumption() ->
     assert any("An AM takes 200 ms to start, and a task 0 s" in line for line in usual.assumptions)
     assert any("An AM takes 3 s to start, and a task 1 s" in line for line in slow.assumptions)
     assert any("client: hadoop" in line for line in usual.assumptions)
+
+
+def test_each_am_and_task_has_a_start_time_of_its_own_that_only_the_seed_changes() -> None:
+    starts = {"am_start_ms": Uniform(1000, 9000), "task_start_ms": KnownPercentiles(((0, 0), (1, 60_000)))}
+    work = [application(group(5, 20), name=f"a{number}", **starts) for number in range(3)]
+    wide, narrow, other = (
+        run(*work, machines=nodes(count), options=replace(AN_HOUR, seed=seed))
+        for count, seed in ((9, 1), (1, 1), (9, 2))
+    )
+
+    def started_ms(result: WhatIfResult) -> list[int]:
+        """What each task took to start. Its AM gets its container up to a second after the placement."""
+        found = (one for number in range(3) for one in tasks(result, number))
+        return sorted((one.ended_ms or 0) - (one.allocated_ms or 0) - 20_000 for one in found)
+
+    assert started_ms(wide)[-1] > started_ms(wide)[0] + 20_000
+    assert started_ms(wide) == pytest.approx(started_ms(narrow), abs=1100)
+    assert started_ms(wide) != pytest.approx(started_ms(other), abs=1100)
+    assert any("An AM takes 5 s (p95 8.6 s) to start, and a task 30 s (p95 57 s)" in line for line in wide.assumptions)
 
 
 def test_an_application_lasts_as_long_as_its_am_at_least() -> None:

@@ -72,8 +72,9 @@ def test_it_has_submissions_and_the_starts_of_ams() -> None:
     applications = read_workload(LOG).applications
     late = [each.submit_ms - TRUE[NAMES[each.name]].submit_ms for each in applications]
     assert max(late) - min(late) < 400
-    assert {each.am_start_ms // 500 for each in applications} == {0}
-    assert min(each.am_start_ms for each in applications) > 200
+    starts_ms = [each.am_start_ms for each in applications if isinstance(each.am_start_ms, int)]
+    assert len(starts_ms) == len(applications)
+    assert 200 < min(starts_ms) <= max(starts_ms) < 500
 
 
 def test_it_is_recorded_whole() -> None:

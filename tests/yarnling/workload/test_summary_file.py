@@ -10,8 +10,10 @@ from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload import tally
 from yarnling.workload.defaults import Defaults
+from yarnling.workload.distribution import Lognormal, Uniform
 from yarnling.workload.formats import read_workload
 from yarnling.workload.model import Workload
+from yarnling.workload.start_times import REAL_AM_START
 
 SUMMARY = """
 lasts: 4h
@@ -60,6 +62,16 @@ def test_applications_ask_for_what_the_summary_says(tmp_path: Path) -> None:
     assert 0.65 < anns / len(joins) < 0.85
     durations = sorted(ms for join in joins for ms in join.groups[0].durations_ms)
     assert 50_000 < durations[len(durations) // 2] < 70_000
+
+
+def test_start_times_are_those_of_jvms_unless_the_summary_has_them(tmp_path: Path) -> None:
+    one, *_ = read(tmp_path, SUMMARY).applications
+    assert (one.am_start_ms, one.task_start_ms) == (REAL_AM_START, 1000)
+    assert one.am_start_ms == Lognormal.of_percentiles(3000, 5000)
+    one, *_ = read(tmp_path, "am_start: 1.5s\ntask_start: {uniform: [0s, 1m]}" + SUMMARY).applications
+    assert (one.am_start_ms, one.task_start_ms) == (1500, Uniform(0, 60_000))
+    with pytest.raises(ConfigurationException, match="write 250ms"):
+        read(tmp_path, "am_start: 1500" + SUMMARY)
 
 
 def test_the_seed_decides_and_each_queue_has_its_own_stream(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
+from yarnling.workload.distribution import Exponential, KnownPercentiles, Lognormal, Normal, Uniform
 from yarnling.workload.formats import read_workload
 from yarnling.workload.limits import CONTAINERS_MAX
 from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication
@@ -75,6 +77,55 @@ applications:
     path.write_text("client: best\napplications: [{name: one, submit_ms: 0, user: ann, queue: root.a}]")
     with pytest.raises(ConfigurationException, match="client"):
         read_workload(path)
+
+
+def test_start_times_may_be_distributions(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        """
+am_start_ms: {lognormal: {median: 3s, p95: 5000}}
+task_start_ms: {percentiles: {50: 800, 99.9: 2s}}
+applications:
+  - {name: one, submit_ms: 0, user: ann, queue: root.a}
+  - {name: two, submit_ms: 1, user: ann, queue: root.a, am_start_ms: 2s, task_start_ms: {uniform: [0, 750ms]}}
+  - {name: three, submit_ms: 2, user: ann, queue: root.a, am_start_ms: {exponential: {mean: 900}}}
+  - {name: four, submit_ms: 3, user: ann, queue: root.a, am_start_ms: {normal: {mean: 900, stddev: 100.5}}}
+"""
+    )
+    workload = read_workload(path)
+    assert [one.am_start_ms for one in workload.applications] == [
+        Lognormal.of_percentiles(3000, 5000),
+        2000,
+        Exponential(900),
+        Normal(900, 100.5),
+    ]
+    assert workload.applications[0].task_start_ms == KnownPercentiles(((0.5, 800), (0.999, 2000)))
+    assert workload.applications[1].task_start_ms == Uniform(0, 750)
+    write_workload(workload, tmp_path / "w.jsonl")
+    assert read_workload(tmp_path / "w.jsonl") == workload
+
+
+def test_every_start_time_that_is_not_valid_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "w.jsonl"
+    bad = (
+        -1,
+        1e18,
+        True,
+        "3 weeks",
+        {"lognormal": {"median": 5000, "p95": 3000}},
+        {"uniform": [1]},
+        {"percentiles": {"101": 5}},
+        {"often": 3},
+    )
+    application = {"name": "a", "submit_ms": 0, "user": "u", "queue": "q"}
+    lines = [json.dumps({**application, "am_start_ms": each, "task_start_ms": each}) for each in bad]
+    path.write_text(HEADER + "\n".join(lines))
+    with pytest.raises(ConfigurationException) as refused:
+        read_workload(path)
+    assert [fault.key for fault in refused.value.faults] == [
+        f"application {number}.{key}" for number in range(1, len(bad) + 1) for key in ("am_start_ms", "task_start_ms")
+    ]
+    assert "write a number of milliseconds, or 250ms" in refused.value.faults[0].remedy
 
 
 def test_every_fault_is_reported_with_its_line_and_entry(tmp_path: Path) -> None:
