@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rm.core.explain.application import explanation
-from rm.core.explain.verdict import Cause
+from rm.core.explain.verdict import Cause, verdict_without_nodes, verdicts_of
+from rm.core.explain.verdict_wording import reason_of
 from tests.rm.builders import RM, resource_request
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
@@ -30,7 +31,15 @@ DOMINANT = {
 
 
 def explain(rm: RM, app: ApplicationId) -> Explanation:
-    return explanation(rm.core.context, app, rm.now_ms)
+    """The explanation. The reason alone of each request, as samples of workload runs ask for it, must be the same."""
+    context = rm.core.context
+    found = explanation(context, app, rm.now_ms)
+    for report in found.verdicts:
+        attempt = context.scheduler.attempt_of(app)
+        assert attempt is not None
+        key = report.priority, report.allocation_request_id
+        assert reason_of(context, attempt, key, rm.now_ms) == (report.cause, report.sentence)
+    return found
 
 
 def verdict(rm: RM, app: ApplicationId) -> VerdictReport:
@@ -307,6 +316,25 @@ def test_a_request_that_no_node_can_ever_meet() -> None:
         "waits because no node that it may use is large enough: n2 has 4096 MB in all, 8192 needed "
         "(yarn.nodemanager.resource.memory-mb 4096)"
     )
+
+
+def test_a_reason_alone_looks_no_further_than_a_node_that_is_only_waited_for() -> None:
+    """n1 is full and n2 has enough, so n3, n4 and n5 are not looked at."""
+    rm = start(AMS, 1024, 8192, 8192, 8192, 8192)
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    attempt, context = rm.core.scheduler.attempt_of(app), rm.core.scheduler.context
+    assert attempt is not None
+    (whole,) = verdicts_of(attempt, context)
+    assert [(node_id.host, found.cause) for node_id, found in whole.nodes.items()] == [
+        ("n1", Cause.NODE_FULL),
+        *((host, Cause.NEXT_HEARTBEAT) for host in ("n2", "n3", "n4", "n5")),
+    ]
+    found = verdict_without_nodes(attempt, context, {}, None)
+    assert found is not None
+    assert (found.finding, found.node_id) == (whole.finding, whole.node_id)
+    assert [node_id.host for node_id in found.nodes] == ["n2"]
+    assert verdict_without_nodes(attempt, context, {}, (9, 0)) is None
 
 
 # Values of observations

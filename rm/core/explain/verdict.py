@@ -103,7 +103,8 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The reason why the request of a key waits. `nodes` {node that could serve it: the check that fails there}.
+    """The reason why the request of a key waits. `nodes` {node that could serve it: the check that fails there}; only
+    the nodes that the cause needs if nothing but the cause was asked for.
 
     `overtaking`: the containers that others got since the request, if it lacks only free capacity.
     """
@@ -131,12 +132,34 @@ def verdicts_of(
     decommissioned.
     """
     at_start = _before_the_am(attempt, context)
+    for request in _waiting(attempt, context, unusable or {}):
+        yield request.verdict(at_start)
+
+
+def verdict_without_nodes(
+    attempt: FiCaSchedulerApp,
+    context: SchedulerContext,
+    unusable: Mapping[NodeId, str],
+    key: tuple[int, int] | None,
+) -> Verdict | None:
+    """The verdict on one of the requests of `verdicts_of`, without the nodes that do not matter; None if it is gone.
+
+    `key`: the priority and the allocation request id; None for the first request.
+    """
+    for request in _waiting(attempt, context, unusable):
+        if key in (None, (request.key.priority, request.key.allocation_request_id)):
+            return request.verdict(_before_the_am(attempt, context), all_nodes=False)
+    return None
+
+
+def _waiting(
+    attempt: FiCaSchedulerApp, context: SchedulerContext, unusable: Mapping[NodeId, str]
+) -> Iterator[_WaitingRequest]:
+    """The pending requests of the attempt, the first VERDICTS_MAX of them."""
     for key in islice(attempt.requests.keys, VERDICTS_MAX):
         of_key = attempt.requests.at(key)
-        if of_key is None or ANY not in of_key.rows:
-            continue
-        request = _WaitingRequest(attempt, context, key, of_key, unusable or {})
-        yield request.verdict(at_start)
+        if of_key is not None and ANY in of_key.rows:
+            yield _WaitingRequest(attempt, context, key, of_key, unusable)
 
 
 def limit_of_attempt(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Cause | None:
@@ -170,7 +193,7 @@ def _before_the_am(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Find
 class _WaitingRequest:
     """The examination of one request."""
 
-    __slots__ = ("_any", "_attempt", "_context", "_key", "_leaf", "_limits", "_of_key", "_required", "_unusable")
+    __slots__ = ("_any", "_attempt", "_context", "_leaf", "_limits", "_of_key", "_required", "_unusable", "key")
 
     def __init__(
         self,
@@ -183,15 +206,16 @@ class _WaitingRequest:
         self._attempt = attempt
         self._leaf = LeafQueue.of(attempt)
         self._context = context
-        self._key = key
+        self.key = key
         self._of_key = of_key
         self._any = of_key.rows[ANY]
         self._required = self._any.terms.capability
         self._unusable = unusable
         self._limits: dict[str, Finding | None] = {}
 
-    def verdict(self, at_start: Finding | None) -> Verdict:
-        nodes = {} if at_start is not None else self._on_nodes()
+    def verdict(self, at_start: Finding | None, *, all_nodes: bool = True) -> Verdict:
+        """The verdict; without `all_nodes` a node that gets a container at its next heartbeat is the only one in it."""
+        nodes = {} if at_start is not None else self._on_nodes(all_nodes=all_nodes)
         everywhere = at_start or self._on_all_nodes(nodes)
         if everywhere is not None:
             node_id, finding = None, everywhere
@@ -205,7 +229,7 @@ class _WaitingRequest:
         if finding.cause in _FULL:
             usable = {node_id for node_id, found in nodes.items() if found.cause.value >= Cause.QUEUE_MAXIMUM.value}
             overtaking = overtaken(self._attempt, self._required, since_ms, usable.__contains__, partition)
-        return Verdict(self._key, partition, self._required, since_ms, finding, node_id, nodes, overtaking)
+        return Verdict(self.key, partition, self._required, since_ms, finding, node_id, nodes, overtaking)
 
     def _closest(self, nodes: dict[NodeId, Finding]) -> tuple[NodeId, Finding]:
         """The node that came closest to a container, and the check that failed there; own partition first.
@@ -241,7 +265,7 @@ class _WaitingRequest:
 
     def _own_reservation(self) -> tuple[NodeId, Finding] | None:
         """The oldest reservation that the request holds, without those on nodes that get no containers."""
-        held = self._attempt.reserved.get(self._key) or {}
+        held = self._attempt.reserved.get(self.key) or {}
         usable = [reserved for reserved in held.values() if not self._is_unusable(reserved.node_id)]
         if not usable:
             return None
@@ -282,7 +306,7 @@ class _WaitingRequest:
 
     def _own_reserved(self, partition: str) -> Resource:
         """The reservations that the application could give up for the request."""
-        if self._context.settings.reservations_continue_looking and self._attempt.reserved.get(self._key):
+        if self._context.settings.reservations_continue_looking and self._attempt.reserved.get(self.key):
             return self._attempt.usage.reserved(partition)
         return self._context.none
 
@@ -299,16 +323,23 @@ class _WaitingRequest:
             return None
         return Finding(Cause.USER_LIMIT, used, limit, self._leaf.path)
 
-    def _on_nodes(self) -> dict[NodeId, Finding]:
-        """{node: the first check that fails there}, for all nodes of partitions that may serve the request."""
-        context, partition = self._context, self._of_key.partition
-        found = {
-            node.node_id: self._on_node(node) for node in context.nodes.values() if serves(node, partition, context)
-        }
-        for node_id in [node_id for node_id, finding in found.items() if finding.cause is Cause.NEXT_HEARTBEAT]:
-            refusal = self._last_refusal(node_id)
-            if refusal is not None and refusal.at_ms >= self._of_key.since_ms:
-                found[node_id] = self._refused(node_id, refusal)
+    def _on_nodes(self, *, all_nodes: bool) -> dict[NodeId, Finding]:
+        """{node: the first check that fails there}, for all nodes of partitions that may serve the request.
+
+        A node that is only waited for decides the verdict: unless all are needed, the others are not looked at.
+        """
+        context, partition, refused = self._context, self._of_key.partition, self._last_refusals()
+        found: dict[NodeId, Finding] = {}
+        for node_id, node in context.nodes.items():
+            if not serves(node, partition, context):
+                continue
+            finding = self._on_node(node)
+            if finding.cause is Cause.NEXT_HEARTBEAT:
+                if node_id in refused:
+                    finding = self._refused(node_id, refused[node_id])
+                elif not all_nodes:
+                    return {node_id: finding}
+            found[node_id] = finding
         return found
 
     def _refused(self, node_id: NodeId, refusal: Refusal) -> Finding:
@@ -318,15 +349,17 @@ class _WaitingRequest:
             return Finding(Cause.REFUSED, refusal.asked, refusal.bound, refusal=refusal)
         return Finding(Cause.OTHERS_FIRST, ahead.requested, ahead.left, ahead.queue, refusal=refusal, ahead=ahead)
 
-    def _last_refusal(self, node_id: NodeId) -> Refusal | None:
-        """The last refusal on the node, of this request, or of its queues before they looked at this request."""
-        own = self._attempt.refusals.on(node_id)
-        found = [own] if own is not None and own.key == self._key else []
+    def _last_refusals(self) -> dict[NodeId, Refusal]:
+        """The last refusal on each node, of this request, or of its queues before they looked at this request."""
+        since_ms = self._of_key.since_ms
+        found = {node: own for node, own in self._attempt.refusals.since(since_ms) if own.key == self.key}
         for queue in self._leaf.and_above():
-            refusal = queue.refusals.on(node_id)
-            if refusal is not None and refusal.reason in (_OF_LEAF if queue is self._leaf else _OF_PARENT):
-                found.append(refusal)
-        return max(found, key=lambda refusal: refusal.at_ms, default=None)
+            reasons = _OF_LEAF if queue is self._leaf else _OF_PARENT
+            for node_id, refusal in queue.refusals.since(since_ms):
+                known = found.get(node_id)
+                if refusal.reason in reasons and (known is None or refusal.at_ms > known.at_ms):
+                    found[node_id] = refusal
+        return found
 
     def _on_node(self, node: SchedulerNode) -> Finding:
         """The first check that fails on the node, in the scheduler's order."""
@@ -373,7 +406,7 @@ class _WaitingRequest:
             return Finding(Cause.AM_ON_SHARED_LABEL)
         if kind is NodeType.NODE_LOCAL:
             return None
-        opportunities = attempt.opportunities.get(self._key, 0) + 1
+        opportunities = attempt.opportunities.get(self.key, 0) + 1
         delays = [off_switch_delay(self._context, self._of_key, self._any.count)]
         if kind is NodeType.RACK_LOCAL:
             delays.append(rack_delay(self._context))

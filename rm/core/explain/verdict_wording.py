@@ -8,7 +8,7 @@ from rm.core.context import RMContext
 from rm.core.explain.binding import Binding, bindings_of
 from rm.core.explain.obstacles import Remedies, counted_types
 from rm.core.explain.turn_wording import comes_first, meanwhile
-from rm.core.explain.verdict import Cause, Finding, Verdict, verdicts_of
+from rm.core.explain.verdict import Cause, Finding, Verdict, verdict_without_nodes, verdicts_of
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -70,10 +70,8 @@ def reason_of(
     the requests after this one, are not looked at.
     """
     words = _VerdictWords(context, attempt, now_ms)
-    for verdict in words.verdicts():
-        if key in (None, (verdict.key.priority, verdict.key.allocation_request_id)):
-            return verdict.cause.name, words.sentence(verdict, words.settings(verdict))
-    return None
+    verdict = words.verdict_without_nodes(key)
+    return None if verdict is None else (verdict.cause.name, words.sentence(verdict, words.settings(verdict)))
 
 
 def nodes_down(context: RMContext) -> list[RMNode]:
@@ -148,8 +146,13 @@ class _VerdictWords:
         }
 
     def verdicts(self) -> Iterator[Verdict]:
-        unusable = {node.node_id: node.state.name for node in self._down}
-        return verdicts_of(self._attempt, self._context.scheduler.context, unusable)
+        return verdicts_of(self._attempt, self._context.scheduler.context, self._unusable())
+
+    def verdict_without_nodes(self, key: tuple[int, int] | None) -> Verdict | None:
+        return verdict_without_nodes(self._attempt, self._context.scheduler.context, self._unusable(), key)
+
+    def _unusable(self) -> dict[NodeId, str]:
+        return {node.node_id: node.state.name for node in self._down}
 
     def report(self, verdict: Verdict) -> VerdictReport:
         settings = self.settings(verdict)

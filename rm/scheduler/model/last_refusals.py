@@ -67,6 +67,15 @@ class Refusals:
         fields = self._by_node.get(node_id)
         return None if fields is None else Refusal(*fields)
 
+    def since(self, since_ms: int) -> list[tuple[NodeId, Refusal]]:
+        """(node, its last refusal) of the refusals that are not older than this, the last first."""
+        found: list[tuple[NodeId, Refusal]] = []
+        for node_id, fields in reversed(self._by_node.items()):
+            if fields[1] < since_ms:
+                break
+            found.append((node_id, Refusal(*fields)))
+        return found
+
     def by_node(self) -> dict[NodeId, Refusal]:
         """{node: its last refusal}."""
         return {node_id: Refusal(*fields) for node_id, fields in self._by_node.items()}

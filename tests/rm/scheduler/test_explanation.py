@@ -86,6 +86,14 @@ def test_an_unknown_application_has_no_obstacles(cluster: Cluster) -> None:
     assert obstacles(cluster.scheduler, ApplicationId(1, 99)) == []
 
 
+def test_refusals_since_a_time_are_the_last_first() -> None:
+    refusals = Refusals()
+    for host, at_ms in (("n1", 1), ("n2", 2), ("n3", 3), ("n1", 4)):
+        refusals.note(NodeId(host, 1), Reason.NODE_FULL, at_ms)
+    found = [(node_id.host, refusal.at_ms) for node_id, refusal in refusals.since(3)]
+    assert found == [("n1", 4), ("n3", 3)]
+
+
 def test_only_refusals_on_the_last_nodes_are_kept() -> None:
     refusals = Refusals()
     for i in range(REFUSALS_MAX + 5):
