@@ -34,9 +34,10 @@ def explain(rm: RM, app: ApplicationId) -> Explanation:
     """The explanation. The reason alone of each request, as samples of workload runs ask for it, must be the same."""
     context = rm.core.context
     found = explanation(context, app, rm.now_ms)
+    attempt = context.scheduler.attempt_of(app)
+    if attempt is None:
+        return found
     for report in found.verdicts:
-        attempt = context.scheduler.attempt_of(app)
-        assert attempt is not None
         key = report.priority, report.allocation_request_id
         assert reason_of(context, attempt, key, rm.now_ms) == (report.cause, report.sentence)
     return found
