@@ -27,6 +27,7 @@ from rm.shell.effects import ResourceManagerShell
 from rm.shell.inspection_service import InspectionService
 from rm.shell.master_keys import MasterKeys
 from rm.shell.master_launcher import MasterLauncher
+from rm.shell.mutable_configuration import MutableConfiguration
 from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import Servers, client_authentication
 from rm.shell.services import ClientService, MasterService, TrackerService
@@ -127,7 +128,11 @@ class ResourceManager:
     def __init__(
         self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
     ) -> None:
-        """Checks the configuration. Opens no file but that of the mapping rules."""
+        """Checks the configuration. Opens no file but that of the mapping rules, and the store of queues."""
+        self._site = conf
+        self._mutable = MutableConfiguration.open(conf)
+        if self._mutable is not None:
+            conf = self._mutable.applied_to(conf)
         conf = with_mapping_rules(conf)
         self._clock = clock = WallClock()
         self.cluster_timestamp = clock()
@@ -260,7 +265,7 @@ class ResourceManager:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         clients = ClientService(self.core, shell, signer)
-        admins = AdminService(self.core, shell, conf, _with_mapping_rules(reload))
+        admins = AdminService(self.core, shell, self._site, _with_mapping_rules(reload), self._mutable)
         node_tokens = NodeTokenSecretManager(secret)
         inspections = InspectionService(self.core, self._clock)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
@@ -306,7 +311,7 @@ class ResourceManager:
             return None
         from rm.shell.web.server import ResourceManagerWeb
 
-        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins, inspections)
+        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins, inspections, self._mutable)
 
 
 def _both(

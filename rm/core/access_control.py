@@ -73,14 +73,21 @@ class QueueAcls:
         """True if the queue's own list or one above it admits the user (AbstractCSQueue.hasAccess)."""
         return self._has_access(path, acl, user, groups, ())
 
+    def lists_admit(self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...]) -> bool:
+        """True if the queue's own list or one above it admits the user, whether or not access control is enabled."""
+        return self._lists_admit(path, acl, user, groups, ())
+
     def _has_access(self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...], missing: Sequence[str]) -> bool:
-        while self._is_enabled:
+        return not self._is_enabled or self._lists_admit(path, acl, user, groups, missing)
+
+    def _lists_admit(
+        self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...], missing: Sequence[str]
+    ) -> bool:
+        while path:
             if any(allowed.allows(user, groups) for allowed in self._lists_of(path, acl, missing)):
                 return True
-            if not path:
-                return False
             path = path.rpartition(".")[0]
-        return True
+        return False
 
     def _lists_of(self, path: str, acl: QueueACL, missing: Sequence[str]) -> Iterator[AccessControlList]:
         allowed = self._lists.get((path, acl))
@@ -142,9 +149,17 @@ class ApplicationAcls:
             return True
         user, groups = asker
         own = app.acls.get(access, _NOBODY)
-        if user in (app.user, self._owner) or self._admins.allows(user, groups) or own.allows(user, groups):
+        if user == app.user or self._is_admin(asker) or own.allows(user, groups):
             return True
         return self._administers_queue(asker, app)
+
+    def may_administer(self, asker: Asker) -> bool:
+        """True for an administrator of the cluster, and for everybody if access control is not enabled."""
+        return not self._is_enabled or self._is_admin(asker)
+
+    def _is_admin(self, asker: Asker) -> bool:
+        user, groups = asker
+        return user == self._owner or self._admins.allows(user, groups)
 
     def check_modify(self, asker: Asker, app: RMApp) -> None:
         """Raises YarnException unless the caller may change the application."""

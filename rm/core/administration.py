@@ -5,7 +5,7 @@ rm.shell.admin_service checks the caller, reads the files, and sends the events 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -55,11 +55,7 @@ class QueueAdministration:
     def refresh_queues(self, event: RefreshQueues) -> None:
         """Apply a configuration that was read again. Raises ConfigurationException; then nothing was changed."""
         configuration = event.configuration
-
-        def check_rules(settings: CapacitySchedulerConfiguration) -> None:
-            MappingPlacement(configuration, ConfiguredQueues(settings.queues))
-
-        self._context.scheduler.reinitialize(configuration, self._context.now_ms, check_rules)
+        self._context.scheduler.reinitialize(configuration, self._context.now_ms, _check_of_rules(configuration))
         self._apply(configuration)
 
     def refresh_cluster_max_priority(self, event: RefreshClusterMaxPriority) -> None:
@@ -77,6 +73,18 @@ class QueueAdministration:
                 **{path: queue.priority_acls for path, queue in queues.items() if queue.is_leaf},
             }
         context.queue_acls = self._acls = QueueAcls(configuration, queues, before=self._acls)
+
+
+def check_queues(context: RMContext, configuration: Configuration) -> None:
+    """Check a configuration like a refresh of the queues, and change nothing. Raises ConfigurationException."""
+    context.scheduler.check(configuration, _check_of_rules(configuration))
+
+
+def _check_of_rules(configuration: Configuration) -> Callable[[CapacitySchedulerConfiguration], None]:
+    def check(settings: CapacitySchedulerConfiguration) -> None:
+        MappingPlacement(configuration, ConfiguredQueues(settings.queues))
+
+    return check
 
 
 class SchedulerQueues:

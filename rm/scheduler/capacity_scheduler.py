@@ -412,6 +412,12 @@ class CapacityScheduler:
         self.policies.configure(now_ms)
         self._monitor.refresh()
 
+    def check(
+        self, configuration: Configuration, check: Callable[[CapacitySchedulerConfiguration], None] | None = None
+    ) -> None:
+        """Check a configuration like `reinitialize`, and change nothing. Raises ConfigurationException."""
+        self._refresh.check(configuration, check)
+
     @property
     def applications(self) -> Mapping[ApplicationId, SchedulerApplication]:
         """The applications, in the order they were added."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rm.core.administration import decommissioning_nodes
 from rm.core.events import (
     AddClusterNodeLabels,
+    Asker,
     RefreshClusterMaxPriority,
     RefreshNodes,
     RefreshQueues,
@@ -18,9 +19,11 @@ from rm.core.events import (
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config.acls import AccessControlList
-from rm.shell.configuration_files import host_lists
+from rm.scheduler.config.mutation import Values, values_of, with_values
+from rm.shell.configuration_files import host_lists, with_mapping_rules
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of
+from rm.shell.mutable_configuration import MutableConfiguration
 from wire.caller import Caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.rpc import handles
@@ -37,6 +40,7 @@ class AdminService:
     """ResourceManagerAdministrationProtocol (Hadoop's AdminService).
 
     `reload` reads the configuration files again. The users of yarn.admin.acl and the user that the RM runs as may call.
+    `mutable`: the scheduler's configuration, if clients can change it; queues are then not read from a file.
     """
 
     def __init__(
@@ -45,18 +49,39 @@ class AdminService:
         shell: ResourceManagerShell,
         conf: Configuration,
         reload: Callable[[], Configuration] | None,
+        mutable: MutableConfiguration | None = None,
     ) -> None:
         self._core = core
         self._shell = shell
         self._conf = conf
         self._reload = reload
+        self._mutable = mutable
         self._admins = _admins(conf)
 
     @handles(ResourceManagerAdministrationProtocol.refresh_queues)
     async def refresh_queues(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshQueues")
+        if self._mutable is not None:
+            problem = "Scheduler configuration is mutable. refreshQueues is not allowed in this scenario."
+            raise YarnException(f"java.io.IOException: {problem}")
         conf = self._reloaded()
         await self._shell.ask(lambda call: RefreshQueues(call, conf))
+
+    async def apply_values(self, values: Values) -> None:
+        """Refresh the queues with values of the scheduler's keys; the caller has been checked.
+
+        Raises ConfigurationException; then nothing was applied.
+        """
+        conf = self.configuration_with(values)
+        await self._shell.ask(lambda call: RefreshQueues(call, conf))
+
+    def configuration_with(self, values: Values) -> Configuration:
+        """The configuration as it is in the files now, with these values of the scheduler's keys."""
+        return with_mapping_rules(with_values(self._site(), values))
+
+    def values_in_file(self) -> Values:
+        """The values of the scheduler's keys in capacity-scheduler.xml as it is now."""
+        return values_of(self._site())
 
     @handles(ResourceManagerAdministrationProtocol.refresh_nodes)
     async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None:
@@ -131,11 +156,19 @@ class AdminService:
         administrator.
         """
         user = caller.user
-        if user != getpass.getuser() and not self._admins.allows(user, groups_of(user)):
+        if not self.is_admin((user, groups_of(user))):
             raise YarnException(
                 f"org.apache.hadoop.security.AccessControlException: User {user} doesn't have permission to call "
                 f"'{method}'"
             )
+
+    def is_admin(self, asker: Asker) -> bool:
+        """True for an administrator, as of the last refresh of the administrators' list."""
+        user, groups = asker
+        return user == getpass.getuser() or self._admins.allows(user, groups)
+
+    def _site(self) -> Configuration:
+        return self._conf if self._reload is None else self._reload()
 
     def _reloaded(self) -> Configuration:
         if self._reload is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.hadoop import toolchain
+from tests.hadoop.scheduler_conf import RECORDING, run_command
+from tests.hadoop.scheduler_conf_scenes import SCENES, Command
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
@@ -65,6 +68,26 @@ def test_a_configuration_that_is_a_file_is_not_changed(
     refused = ran(cluster, jars, "SchedConfCLI", *words)
     assert refused.returncode == 255
     assert refused.stderr.splitlines()[-1] == problem
+
+
+@pytest.fixture(scope="module")
+def changeable(jars: Path) -> Iterator[BlockingCluster]:
+    (scene,) = (scene for scene in SCENES if scene.name == "commands")
+    settings = {WEB_ENABLED.key: "true", **scene.settings, **scene.queues}
+    with LocalCluster(nodes=1, hadoop=True, settings=settings) as started:
+        yield started
+
+
+def test_changes_by_schedulerconf_show_what_they_show_on_hadoop(changeable: BlockingCluster) -> None:
+    """The first line of a refusal; yarnling adds a line with key, value and remedy."""
+    (scene,) = (scene for scene in SCENES if scene.name == "commands")
+    recorded = json.loads(RECORDING.read_text())[scene.name]
+    for step, expected in zip(scene.steps, recorded, strict=True):
+        if not isinstance(step, Command):
+            continue
+        shown = run_command(changeable.directory.conf, step)
+        shown["stderr"] = shown["stderr"][:1]
+        assert {"step": str(step), **shown} == expected
 
 
 def test_the_logs_of_a_running_container_come_from_its_node(cluster: BlockingCluster, jars: Path) -> None:

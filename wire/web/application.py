@@ -235,6 +235,7 @@ async def _read(request: Request, *, is_xml: bool) -> WebRequest:
         user=next(iter(query.get("user.name", ())), "") or STATIC_USER,
         peer=(client[0], client[1]),
         is_xml=is_xml,
+        is_cross_site=request.headers.get("sec-fetch-site", "") == "cross-site",
         content_type=content_type,
         data=await read_body(request),
     )

@@ -25,6 +25,7 @@ Body: TypeAlias = "dict[str, Body] | list[Body] | str | int | float | bool | Non
 
 class WebRequest(Struct, frozen=True):
     """A request whose caller may make it. `user`: as named in the query, or the static user. `peer`: address and port.
+    `is_cross_site`: a browser says that a page of another site makes it.
 
     `path` {name: text} are the variable parts of the path; `query` has the values of each parameter.
     """
@@ -36,6 +37,7 @@ class WebRequest(Struct, frozen=True):
     user: str
     peer: tuple[str, int]
     is_xml: bool = False
+    is_cross_site: bool = False
     content_type: str = ""
     data: bytes = b""
 

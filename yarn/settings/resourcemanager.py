@@ -8,6 +8,7 @@ from __future__ import annotations
 from yarn.settings.kinds import (
     AddressSetting,
     BoolSetting,
+    ChoiceSetting,
     FloatSetting,
     IntSetting,
     ListSetting,
@@ -49,6 +50,31 @@ REST_SUBMISSIONS_ENABLED = BoolSetting(
     "yarn.webapp.enable-rest-app-submissions",
     "true",
     "whether applications may be submitted by REST",
+)
+
+CONFIGURATION_STORE_CLASS = TextSetting(
+    "yarn.scheduler.configuration.store.class",
+    "file",
+    "where queues are configured: file (capacity-scheduler.xml), or what REST can change: memory, fs",
+)
+CONFIGURATION_FS_PATH = TextSetting(
+    "yarn.scheduler.configuration.fs.path", None, "directory of the store fs, which keeps changes of queues by REST"
+)
+CONFIGURATION_FS_MAX_VERSION = IntSetting(
+    "yarn.scheduler.configuration.max.version",
+    "100",
+    "files that the store fs keeps: each change writes one, and removes older ones",
+    minimum=1,
+)
+_MUTATION_POLICIES = (
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.DefaultConfigurationMutationACLPolicy",
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.QueueAdminConfigurationMutationACLPolicy",
+)
+MUTATION_ACL_POLICY_CLASS = ChoiceSetting(
+    "yarn.scheduler.configuration.mutation.acl-policy.class",
+    _MUTATION_POLICIES[0],
+    "who may change queues by REST: administrators of the cluster, or those of each changed queue",
+    choices=_MUTATION_POLICIES,
 )
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(

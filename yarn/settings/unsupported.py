@@ -139,12 +139,12 @@ FEATURES: Mapping[str, Feature] = _by_key(
         concern=Concern.ADMISSION,
     ),
     Feature(
-        "yarn.scheduler.configuration.store.class",
-        "queues are read from capacity-scheduler.xml only",
+        resourcemanager.CONFIGURATION_STORE_CLASS.key,
+        "this store is not supported: queues are read from capacity-scheduler.xml only",
         "changes that were made through YARN's REST API, or by a queue manager that uses it, are missing unless they "
         "were exported into the file",
-        "export the present configuration (GET /ws/v1/cluster/scheduler-conf), and write file",
-        frozenset({"", "file", "memory"}),
+        "export the present configuration (GET /ws/v1/cluster/scheduler-conf), and write file, memory or fs",
+        frozenset({"", "file", "memory", "fs"}),
     ),
     Feature(
         scheduler.NODE_LABELS_CONFIGURATION_TYPE.key,

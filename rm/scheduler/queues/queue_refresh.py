@@ -46,9 +46,7 @@ class QueueRefresh:
         queues. Nothing is applied if the previous one is no longer valid, because there were no nodes at that time.
         """
         try:
-            settings = self._checked(configuration)
-            if check is not None:
-                check(settings)
+            settings = self.check(configuration, check)
         except ConfigurationException:
             with suppress(ConfigurationException):
                 self._checked(self._configuration)
@@ -59,6 +57,15 @@ class QueueRefresh:
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh(self._applications)
         self._parallel.recheck(self._tree.root)
+
+    def check(
+        self, configuration: Configuration, check: Callable[[CapacitySchedulerConfiguration], None] | None
+    ) -> CapacitySchedulerConfiguration:
+        """The settings, checked by themselves and against the present queues. Raises ConfigurationException."""
+        settings = self._checked(configuration)
+        if check is not None:
+            check(settings)
+        return settings
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
         comparator, dynamic = self._context.comparator(), self._tree.dynamic_queues()

@@ -8,11 +8,13 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.admin_service import AdminService
 from rm.shell.inspection_service import InspectionService
+from rm.shell.mutable_configuration import MutableConfiguration
 from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.live import LiveService
+from rm.shell.web.scheduler_conf import SchedulerConfService
 from rm.shell.web.service import ReadService
 from rm.shell.web.writes import WriteService
 from wire.address import Address
@@ -63,6 +65,7 @@ class ResourceManagerWeb:
         clients: ClientService,
         admins: AdminService,
         inspections: InspectionService,
+        mutable: MutableConfiguration | None = None,
     ) -> None:
         address = Address.read(conf, resourcemanager.WEBAPP_ADDRESS)
         scheduler = core.scheduler.context
@@ -73,6 +76,7 @@ class ResourceManagerWeb:
         rest = [
             *ReadService(core, conf, clock, self._counters).rows(),
             *WriteService(core, conf, clock, clients, admins).rows(),
+            *SchedulerConfService(core, conf, admins, mutable).rows(),
             *self._live.rows(),
             *ControlService(core.context, conf).rows(),
         ]

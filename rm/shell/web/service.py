@@ -18,20 +18,10 @@ from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
 from wire.web.application import Answer, BulkyAnswer, Handler, ListAnswer, WebRoute
 from wire.web.document import Document
-from wire.web.errors import PlainRefusal, bad_request
+from wire.web.errors import bad_request
 from wire.web.request import WebRequest
 from yarn.configuration import Configuration
 from yarn.settings import resourcemanager
-
-IMMUTABLE = {
-    "/scheduler-conf": (
-        "This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath "
-        "scheduler CapacityScheduler is not an instance of MutableConfScheduler"
-    ),
-    "/scheduler-conf/version": "Configuration Version only supported by MutableConfScheduler.",
-    "/scheduler-conf/format": "Scheduler Configuration format only supported by MutableConfScheduler",
-}
-"""{path: what is answered where the scheduler's configuration is a file}."""
 
 
 class ReadService:
@@ -166,17 +156,8 @@ class ReadService:
 
 
 def _refused_rows() -> Iterator[WebRoute]:
-    """Paths that Hadoop refuses with a file as the store of the scheduler's configuration, and without reservations."""
-    for path, text in IMMUTABLE.items():
-        yield WebRoute("GET", f"{BASE}{path}", _refusing(text))
+    """Paths that Hadoop refuses without reservations."""
     yield WebRoute("GET", f"{BASE}/reservation/list", _no_reservations)
-
-
-def _refusing(text: str) -> Handler:
-    async def refuse(request: WebRequest) -> Answer:
-        raise PlainRefusal(400, text)
-
-    return refuse
 
 
 async def _no_reservations(request: WebRequest) -> Answer:

@@ -45,11 +45,6 @@ _ACCESS_CONTROL = ".AccessControlException"
 """The end of the classes, of Java's security package and of Hadoop's, that a refusal's message starts with."""
 _COMMANDS = ", ".join(command.name for command in SignalContainerCommand)
 DISABLED = "App submission via REST is disabled."
-IMMUTABLE = "Configuration change only supported by mutable configuration store."
-NO_VALIDATION = (
-    "This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler "
-    "CapacityScheduler is not an instance of MutableConfScheduler"
-)
 NO_KERBEROS = (
     "Delegation token operations can only be carried out on a Kerberos authenticated channel. Expected auth type is "
     "kerberos, got type SIMPLE"
@@ -302,10 +297,8 @@ def _node_labels(body: Body) -> tuple[NodeId, tuple[str, ...]]:
 def _refused_rows() -> Iterator[WebRoute]:
     """The routes that Hadoop refuses in a cluster like this one.
 
-    This cluster has no security and no reservation system, and its scheduler's configuration is in a file.
+    This cluster has no security and no reservation system.
     """
-    yield WebRoute("PUT", f"{BASE}/scheduler-conf", _refusing(400, IMMUTABLE))
-    yield WebRoute("POST", f"{BASE}/scheduler-conf/validate", _refusing(400, NO_VALIDATION))
     for method, path in (("POST", ""), ("DELETE", ""), ("POST", "/expiration")):
         yield WebRoute(method, f"{BASE}/delegation-token{path}", _refusing(403, NO_KERBEROS))
     yield WebRoute("POST", f"{BASE}/reservation/new-reservation", _no_reservations)

@@ -10,6 +10,7 @@ import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.web.counters import AppCounters
+from rm.shell.web.scheduler_conf import SchedulerConfService
 from rm.shell.web.service import ReadService
 from tests.rm.web import scene
 from tests.rm.web.comparison import MASKED, OF_HISTORY, differences, pairs, renamed, xml_pairs
@@ -46,7 +47,9 @@ def application(played: scene.Scene) -> WebApplication:
 
 def served(core: ResourceManagerCore, clock: Any) -> WebApplication:
     conf = Configuration.of(scene.SETTINGS)
-    return WebApplication(ReadService(core, conf, clock, AppCounters(core.context)).rows(), NoCheck())  # type: ignore[arg-type]
+    of_file = SchedulerConfService(core, conf, None, None)  # type: ignore[arg-type]
+    rows = [*ReadService(core, conf, clock, AppCounters(core.context)).rows(), *of_file.rows()]
+    return WebApplication(rows, NoCheck())  # type: ignore[arg-type]
 
 
 def recorded(entries: list[dict[str, Any]]) -> list[Any]:

@@ -62,7 +62,9 @@ ELSEWHERE = {
     "resourcemanager": _STARTED_BY_UP.format("rm"),
     "router": f"{_NO_SUCH_DAEMON} (it has no federation)",
     "routeradmin": f"{_NO_SUCH_DAEMON} (it has no federation)",
-    "schedulerconf": "edit capacity-scheduler.xml in HADOOP_CONF_DIR, then run `yarnling rmadmin -refreshQueues`",
+    "schedulerconf": "edit capacity-scheduler.xml in HADOOP_CONF_DIR, then run `yarnling rmadmin -refreshQueues`; with "
+    "yarn.scheduler.configuration.store.class = memory or fs call /ws/v1/cluster/scheduler-conf, or Hadoop's own "
+    "`yarn schedulerconf`",
     "scmadmin": f"{_NO_SUCH_DAEMON} (it has no shared cache)",
     "sharedcachemanager": f"{_NO_SUCH_DAEMON} (it has no shared cache)",
     "timelinereader": _NO_TIMELINE,

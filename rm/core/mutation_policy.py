@@ -1,0 +1,45 @@
+"""Permission to change the scheduler's configuration (ConfigurationMutationACLPolicy).
+
+The default policy admits the administrators of the cluster. The other one admits whoever administers each queue that
+a change names, by the queues' own access lists, even where yarn.acl.enable is false and even if he is no administrator
+of the cluster; an administrator of the cluster whom those lists do not name is refused.
+"""
+
+from __future__ import annotations
+
+from rm.core.context import RMContext
+from rm.core.events import Asker
+from rm.scheduler.config.mutation import SchedConfUpdateInfo
+from rm.scheduler.model.queue import CSQueue
+from yarn.settings.scheduler import is_queue_path
+from yarn.states import QueueACL
+
+
+def administers_changed_queues(
+    context: RMContext, asker: Asker, change: SchedConfUpdateInfo, *, is_admin: bool
+) -> bool:
+    """True if the user administers each queue of the change, and the cluster if keys of the whole scheduler change.
+
+    For a queue that does not exist the nearest one above it counts (QueueAdminConfigurationMutationACLPolicy). A path
+    that does not begin with root, which would name keys that are no queue's, is nobody's; Hadoop may not answer at all.
+    """
+    if change.global_params and not is_admin:
+        return False
+    user, groups = asker
+    for path in change.queues():
+        queue = _nearest(context, path) if is_queue_path(path) else None
+        if queue is None or not context.queue_acls.lists_admit(queue.path, QueueACL.ADMINISTER_QUEUE, user, groups):
+            return False
+    return True
+
+
+def _nearest(context: RMContext, path: str) -> CSQueue | None:
+    """The queue of the path's last name, or else of the name before it, and so on; None if no name is a queue's.
+
+    As in Hadoop the names count, not the path: for root.x.a that is root.y.a, if no other queue is called a.
+    """
+    for name in reversed(path.split(".")):
+        queue = context.scheduler.queue(name)
+        if queue is not None:
+            return queue
+    return None
