@@ -180,11 +180,19 @@ class NodeManagerCore:
     @property
     def is_quiet(self) -> bool:
         """True if heartbeats would only repeat the last one, until an event other than a Tick is handled."""
-        timers = self._dispatcher.scheduled()
-        return self.status.is_quiet and all(isinstance(timer, _SILENT_TIMERS) for timer in timers)
+        return self.status.is_quiet and self._has_only_silent_timers
+
+    @property
+    def reports_only_containers(self) -> bool:
+        """True if the next heartbeat can only report containers that were played, and changes nothing else here."""
+        return self.status.reports_only_containers and self._has_only_silent_timers
+
+    @property
+    def _has_only_silent_timers(self) -> bool:
+        return all(isinstance(timer, _SILENT_TIMERS) for timer in self._dispatcher.scheduled())
 
     def pause_heartbeats(self) -> None:
-        """Send no heartbeats until `resume_heartbeats`. Only if quiet.
+        """Send no heartbeats until `resume_heartbeats`. Only if quiet, or if the next one `reports_only_containers`.
 
         Cleaning the caches is left out too, if it would do nothing.
         """
@@ -195,6 +203,16 @@ class NodeManagerCore:
     def paused_heartbeat(self) -> NodeHeartbeatRequest:
         """The content of the first heartbeat that is not sent."""
         return self.status.paused_request()
+
+    def play_answer(self, response: NodeHeartbeatResponse, now_ms: int) -> list[Effect]:
+        """Handle the answer to a heartbeat that was not sent; the following ones are not sent either.
+
+        Only if it is `status.only_forgets`.
+        """
+        self.status.await_answer()
+        effects = self.handle(NodeHeartbeatAnswered(response), now_ms)
+        self.status.pause()
+        return effects
 
     def resume_heartbeats(self, count: int, due_ms: int, now_ms: int) -> None:
         """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""

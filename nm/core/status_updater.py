@@ -42,13 +42,17 @@ RM_INVALID_IDENTIFIER = -1
 
 
 class Conversation(Enum):
-    """The state of the node's calls to the RM. In WAITING and REGISTERING one call is in progress."""
+    """The state of the node's calls to the RM. In WAITING and REGISTERING one call is in progress.
+
+    LEFT_OUT: heartbeats are not sent, because it is known what they would do (NodeStatusUpdater.pause).
+    """
 
     SILENT = 1
     REGISTERING = 2
     IDLE = 3
     WAITING = 4
     STOPPED = 5
+    LEFT_OUT = 6
 
 
 class HeartbeatDue(Struct, frozen=True):
@@ -65,8 +69,9 @@ class NodeStatusUpdater:
     configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat; an
     increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
 
-    `_open`: containers whose end no heartbeat has reported yet. `_reported`: those of running applications whose end
-    was reported, which the node keeps until the RM has it forget them. A heartbeat goes through the first ones only.
+    `_open`: containers whose end no heartbeat has reported yet, `_new` those of them that no heartbeat has reported at
+    all. `_reported`: those of running applications whose end was reported, which the node keeps until the RM has it
+    forget them. A heartbeat goes through the first ones only.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class NodeStatusUpdater:
         self.health = NodeHealth()
         self.containers_utilization = ResourceUtilization()
         self.node_utilization = ResourceUtilization()
+        self._sent_state = self._state_of_node()
         self._facts = facts
         self._context = context
         self._containers = containers
@@ -102,6 +108,7 @@ class NodeStatusUpdater:
         self._refused: dict[ApplicationId, RefusedStart] = {}
         self._refused_sent: tuple[RefusedStart, ...] = ()
         self._open: dict[ContainerId, NMContainer] = {}
+        self._new: dict[ContainerId, NMContainer] = {}
         self._reported: dict[ApplicationId, dict[ContainerId, None]] = {}
         self._recently_stopped = StoppedContainers(context.settings.stopped_containers_kept_ms)
 
@@ -180,10 +187,13 @@ class NodeStatusUpdater:
         self.state = Conversation.STOPPED
 
     def send_soon(self) -> None:
-        """Send a heartbeat at once or, if one is in progress, as soon as that one is answered."""
+        """Send a heartbeat at once or, if one is in progress, as soon as that one is answered.
+
+        While heartbeats are left out, `is_wanted` says that one is due now.
+        """
         if self.state is Conversation.IDLE:
             self._send(at_once=True)
-        elif self.state is Conversation.WAITING:
+        elif self.state in (Conversation.WAITING, Conversation.LEFT_OUT):
             self._heartbeat_wanted = True
 
     def answered(self, response: NodeHeartbeatResponse) -> bool:
@@ -234,6 +244,16 @@ class NodeStatusUpdater:
             return True
         return any(container_id.application_id == application_id for container_id in self._open)
 
+    def only_forgets(self, response: NodeHeartbeatResponse) -> bool:
+        """True if the answer only has the node forget containers that have ended, and applications that were played."""
+        return not self._changes_heartbeats(response) and not any(
+            self._has_to_end(one) for one in response.applications_to_clean_up
+        )
+
+    def _has_to_end(self, application_id: ApplicationId) -> bool:
+        application = self._applications.get(application_id)
+        return application is not None and bool(not application.is_played or application.containers)
+
     def _is_alive(self, container_id: ContainerId) -> bool:
         container = self._containers.get(container_id)
         return container is not None and not container.is_done
@@ -272,7 +292,7 @@ class NodeStatusUpdater:
 
     def add(self, container: NMContainer) -> None:
         """Keep a container that was started, and report its status with each heartbeat until it has ended."""
-        self._containers[container.id] = self._open[container.id] = container
+        self._containers[container.id] = self._open[container.id] = self._new[container.id] = container
 
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
@@ -284,25 +304,61 @@ class NodeStatusUpdater:
         They change nothing on the node either, if their answers contain nothing. An ended container that was reported,
         and waits until its AM has learnt of its end, is not reported again.
         """
-        return self.state is Conversation.IDLE and not (
-            self.has_news
-            or self._missed
+        return self.state is Conversation.IDLE and not self.has_news and self.reports_only_containers
+
+    @property
+    def reports_only_containers(self) -> bool:
+        """True if the next heartbeat differs from the last one only by containers that have started or ended.
+
+        Nothing is left of earlier heartbeats and answers, and no call is in progress.
+        """
+        return self.state in (Conversation.IDLE, Conversation.LEFT_OUT) and not (
+            self._missed
             or self._pending_completed
             or self._to_forget
             or self._log_reports
             or self._refused
+            or self.increased
+            or self._state_of_node() != self._sent_state
         )
 
+    def _state_of_node(self) -> tuple[NodeHealth, ResourceUtilization, ResourceUtilization]:
+        return self.health, self.containers_utilization, self.node_utilization
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if a heartbeat that is left out is due at once."""
+        return self._heartbeat_wanted
+
     def pause(self) -> None:
-        """Send no heartbeats until `resume`. Only right after an answer, if quiet."""
+        """Send no heartbeats until `resume`. Only right after an answer."""
+        self.state = Conversation.LEFT_OUT
         self._context.dispatcher.cancel(HeartbeatDue)
 
     def paused_request(self) -> NodeHeartbeatRequest:
-        """The content of the first heartbeat after `pause`, which changes nothing on the node."""
+        """The content of the first heartbeat after `pause`."""
+        self._heartbeat_wanted = self.has_news = False
         return self._next_request(())
+
+    def take_news(self) -> tuple[ContainerStatus, ...]:
+        """The containers' statuses of that heartbeat without those that the last one contained."""
+        self._heartbeat_wanted = self.has_news = False
+        self._note_ends()
+        started = [container.status() for container in self._new.values() if container.id in self._open]
+        self._new.clear()
+        return (*started, *self._pending_completed.values())
+
+    def reports_received(self) -> None:
+        """Note that a heartbeat that was left out is answered with nothing."""
+        self._pending_completed.clear()
+
+    def await_answer(self) -> None:
+        """Expect the answer to a heartbeat that was left out."""
+        self.state = Conversation.WAITING
 
     def resume(self, count: int, due_ms: int) -> None:
         """Resume as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
+        self.state = Conversation.IDLE
         self._response_id = (self._response_id + count) & INT32_MAX
         self._heartbeat_number += count
         dispatcher = self._context.dispatcher
@@ -313,6 +369,7 @@ class NodeStatusUpdater:
         self._heartbeat_number += 1
         self._heartbeat_wanted = False
         self.has_news = False
+        self._sent_state = self._state_of_node()
         increased = tuple(self.increased.values())
         self.increased.clear()
         self._log_reports_sent = tuple(self._log_reports.values())
@@ -348,14 +405,19 @@ class NodeStatusUpdater:
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The status of every running container, and of each ended container until the RM has surely received it."""
+        self._note_ends()
+        self._new.clear()
+        live = [container.status() for container in self._open.values()]
+        return (*live, *self._pending_completed.values())
+
+    def _note_ends(self) -> None:
+        """Have the next heartbeat report the containers that have ended, in the order of their starts."""
         self._drop_containers_of_stopped_applications()
         ended = [container for container in self._open.values() if container.is_done]
         for container in ended:
             self._report_end(container)
         if ended:
             self._recently_stopped.expire(self._context.dispatcher.now_ms, self._is_application_stopped)
-        live = [container.status() for container in self._open.values()]
-        return (*live, *self._pending_completed.values())
 
     def _drop_containers_of_stopped_applications(self) -> None:
         """Report the end of containers whose application has stopped once more, and drop them."""

@@ -14,6 +14,7 @@ from rm.core.host_lists import HostLists
 from rm.core.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
+from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick
 from yarn.machine.dispatcher import Call
@@ -172,6 +173,17 @@ class QuietHeartbeat(Struct, frozen=True):
     node_id: NodeId
 
 
+class PlayedHeartbeat(Struct, frozen=True):
+    """A heartbeat of a node whose heartbeats are left out, answered with NodeHeartbeatResponse (rm.core.quiet_nodes).
+
+    `news`: the statuses of containers that its last heartbeat did not contain. Only simulations send it.
+    """
+
+    call: Call
+    node_id: NodeId
+    news: tuple[ContainerStatus, ...]
+
+
 class UnregisterNode(Struct, frozen=True):
     """ResourceTracker.unRegisterNodeManager; answered with None."""
 
@@ -318,6 +330,7 @@ Event: TypeAlias = (
     | RegisterNode
     | NodeHeartbeat
     | QuietHeartbeat
+    | PlayedHeartbeat
     | UnregisterNode
     | RefreshQueues
     | UpdateNodeResource

@@ -14,7 +14,8 @@ With asynchronous scheduling a heartbeat without news still does one thing: it k
 silent. Nodes whose heartbeats are left out do not count as silent, and get the time of their last heartbeat when they
 are resumed. This is exact if a node that sends all its heartbeats is never silent (`may_suspend`).
 
-If only the last condition does not hold, all that the heartbeat does is that visit: `heartbeat` does it.
+If only the last condition does not hold, all that the heartbeat does is that visit: `heartbeat` does it. If containers
+have started or ended on the node, or the reply has it end or forget some, `heartbeat_with_news` does this too.
 
 `watch` says whether all of them hold, and then finds out when they may no longer, without looking at all nodes: `due`
 after each step of the core, and `idle_due` for all idle nodes of a partition together. `skip` makes the node what it
@@ -25,10 +26,12 @@ not left out, come at the same times as before.
 from __future__ import annotations
 
 from rm.core.context import RMContext
-from rm.core.events import QuietHeartbeat
+from rm.core.events import PlayedHeartbeat, QuietHeartbeat
 from rm.core.lifecycle_events import NodeUpdate
 from rm.core.rm_node import RMNode
+from rm.core.rm_node_lifecycle import take_news
 from yarn.ids import NodeId
+from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.states import NodeState
 
 
@@ -93,10 +96,35 @@ class QuietNodes:
         node = self._context.nodes.get(node_id)
         return node is not None and node_id in self._context.scheduler.nodes and self._is_at_rest(node, now_ms)
 
+    def needs_only_news(self, node_id: NodeId, now_ms: int) -> bool:
+        """True if all that a heartbeat could do is to report containers, to be told what to end or forget, and that
+        visit.
+        """
+        node = self._context.nodes.get(node_id)
+        return (
+            node is not None
+            and node_id in self._context.scheduler.nodes
+            and node.needs_only_news
+            and self._is_in_use(node, now_ms)
+        )
+
     def heartbeat(self, event: QuietHeartbeat) -> None:
         """Process a heartbeat of a node for which `needs_only_a_visit` holds."""
         self.skip(event.node_id, 1)
         self._context.send(NodeUpdate(event.node_id))
+
+    def heartbeat_with_news(self, event: PlayedHeartbeat) -> NodeHeartbeatResponse:
+        """Process a heartbeat of a node for which `needs_only_news` holds; returns the orders to the node."""
+        context = self._context
+        node = context.nodes[event.node_id]
+        response = node.respond(context.settings.node_heartbeat_interval_ms)
+        take_news(node, event.news)
+        context.send(NodeUpdate(event.node_id))
+        return response
+
+    def unwatch(self, node_id: NodeId) -> None:
+        """Stop watching the node: its next heartbeat arrives."""
+        self._forget(node_id)
 
     def watch(self, node_id: NodeId, now_ms: int) -> bool:
         """Watch the node, if a heartbeat without news would change nothing now, until `due` returns it; True if so."""
@@ -120,10 +148,13 @@ class QuietNodes:
         return True
 
     def _is_at_rest(self, node: RMNode, now_ms: int) -> bool:
+        return not node.has_orders and self._is_in_use(node, now_ms)
+
+    def _is_in_use(self, node: RMNode, now_ms: int) -> bool:
+        """True if a heartbeat finds the node in use, and neither runs a round nor is the first that may place."""
         context, scheduler = self._context, self._context.scheduler
         return (
             node.state is NodeState.RUNNING
-            and not node.has_orders
             and context.hosts.allows(node.node_id.host)
             and now_ms < scheduler.round_due_ms
             # The first heartbeat that may place containers again counts as a change. Walks do that by themselves.

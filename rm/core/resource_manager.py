@@ -36,6 +36,7 @@ from rm.core.events import (
     KillApplication,
     MoveApplication,
     NodeHeartbeat,
+    PlayedHeartbeat,
     ProcessStalled,
     QuietHeartbeat,
     RefreshClusterMaxPriority,
@@ -185,6 +186,7 @@ class ResourceManagerCore:
         """Register the handler of each RPC; it returns the response or raises a YarnException."""
         on_call = self._dispatcher.on_call
         on_call(NodeHeartbeat, self._tracker.heartbeat)
+        on_call(PlayedHeartbeat, self.quiet_nodes.heartbeat_with_news)
         on_call(RegisterNode, self._tracker.register)
         on_call(UnregisterNode, self._tracker.unregister)
         on_call(UpdateNodeResource, self._tracker.resize)

@@ -124,6 +124,16 @@ class RMNode:
             or self.capability_changed
         )
 
+    @property
+    def needs_only_news(self) -> bool:
+        """True if a heartbeat may leave out what the last one reported, and its reply only ends or forgets something.
+
+        A container that runs is reported again if its application is to be cleaned up: that may be ordered again.
+        """
+        return not (self.to_signal or self.to_update or self.capability_changed) and not (
+            self.apps_to_clean_up and any(one.application_id in self.apps_to_clean_up for one in self.launched)
+        )
+
     def skip_heartbeats(self, count: int, interval_ms: int) -> None:
         """Advance the response id as `count` heartbeats that change nothing would (see rm.core.quiet_nodes)."""
         response_id = (self.last_response.response_id + count) & RESPONSE_ID_MAX

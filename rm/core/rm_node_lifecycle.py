@@ -157,6 +157,14 @@ def _note_health(node: RMNode, heartbeat: NodeHeartbeatRequest) -> None:
 
 def _take_statuses(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
     """Compare reported container statuses with the known ones: which containers started, ended or are missing."""
+    if take_news(node, statuses) < len(node.launched):
+        _find_lost(node, statuses)
+
+
+def take_news(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> int:
+    """Note which containers started or ended; returns how many run. A status that is known changes nothing, unless the
+    node's application is to be cleaned up.
+    """
     running = 0
     for status in statuses:
         container_id = status.container_id
@@ -175,8 +183,7 @@ def _take_statuses(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
             node.launched.pop(container_id, None)
             node.context.stop_expiry(container_id)
             _note_completed(node, status)
-    if running < len(node.launched):
-        _find_lost(node, statuses)
+    return running
 
 
 def _is_to_end(node: RMNode, container_id: ContainerId) -> bool:

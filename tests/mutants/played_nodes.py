@@ -7,11 +7,14 @@ from typing import Any
 
 from nm.core.node_manager import NodeManagerCore
 from nm.core.played_container import PlayedContainer
+from nm.core.status_updater import NodeStatusUpdater
+from rm.core.rm_node import RMNode
 from tests.mutants.bug import bug, drop, instead
 from yarn.states import ContainerExitStatus
 from yarnling.simulation.machine import SimulatedMachine
 from yarnling.simulation.node_manager import NodeManagerProcess
 from yarnling.simulation.played_calls import MasterCalls
+from yarnling.simulation.quiet_heartbeats import QuietHeartbeats
 
 WORKLOADS = "workloads"
 """In PlantedBug.plans: the random workload of each seed, whose played run must be the full one."""
@@ -20,11 +23,11 @@ PLANS = (WORKLOADS,)
 Original = Callable[..., Any]
 
 
-def _moved_to_the_end(original: Original, core: NodeManagerCore, container: PlayedContainer, now_ms: int) -> Any:
-    for containers in (core.containers, core.status._open):
-        if container.id in containers:
-            containers[container.id] = containers.pop(container.id)
-    return original(core, container, now_ms)
+def _last_start_first(original: Original, status: NodeStatusUpdater) -> Any:
+    ended = [container for container in status._open.values() if container.is_done]
+    for container in reversed(ended):
+        status._open[container.id] = status._open.pop(container.id)
+    return original(status)
 
 
 def _before_due_timers(original: Original, core: NodeManagerCore, container: PlayedContainer, now_ms: int) -> Any:
@@ -45,15 +48,26 @@ def _at_once(original: Original, calls: MasterCalls, node_id: Any) -> Any:
     return original(calls, node_id)
 
 
+def _of_no_application(original: Original, node: RMNode) -> bool:
+    return not (node.to_signal or node.to_update or node.capability_changed)
+
+
+def _at_any_time(original: Original, quiet: QuietHeartbeats, nm: NodeManagerProcess) -> bool:
+    known = quiet._nodes.get(nm.node_id)
+    if known is not None and known.nm is nm:
+        quiet._catch_up(known)
+    return known is not None and known.nm is nm
+
+
 def _one_less(original: Original, nm: NodeManagerProcess, count: int, due_ms: int, under_way: Any) -> None:
     original(nm, max(0, count - 1), due_ms, under_way)
 
 
 PLAYED_NODE_BUGS = (
     bug(
-        "played-ends-in-the-order-of-their-times",
-        "A heartbeat reports ended containers in the order of their ends, not of their starts.",
-        instead(NodeManagerCore.play_end, _moved_to_the_end),
+        "played-ends-in-another-order",
+        "A heartbeat reports the containers that have ended in the reverse order of their starts.",
+        instead(NodeStatusUpdater._note_ends, _last_start_first),
         plans=PLANS,
     ),
     bug(
@@ -109,6 +123,24 @@ PLAYED_NODE_BUGS = (
         "played-heartbeat-not-counted",
         "A node whose heartbeats were left out counts one too few, and so does its response id.",
         instead(NodeManagerProcess.resume_heartbeats, _one_less),
+        plans=PLANS,
+    ),
+    bug(
+        "played-news-in-a-heartbeat-under-way",
+        "A heartbeat that was sent contains what happens before it arrives.",
+        instead(QuietHeartbeats.is_between_heartbeats, _at_any_time),
+        plans=PLANS,
+    ),
+    bug(
+        "played-running-containers-of-an-application-that-is-over",
+        "A heartbeat that fetches the order to clean up an application does not report its running containers again.",
+        instead(RMNode.needs_only_news, _of_no_application),
+        plans=PLANS,
+    ),
+    bug(
+        "played-end-reported-again",
+        "A container's end is reported in each heartbeat after the first.",
+        drop(NodeStatusUpdater.reports_received, "clear"),
         plans=PLANS,
     ),
 )

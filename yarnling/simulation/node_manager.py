@@ -89,6 +89,17 @@ class PlayedCaller(Protocol):
         """Prepare for the end of the NodeManager, which breaks connections and calls."""
 
 
+class NodeHeartbeatSaver(HeartbeatSaver["NodeManagerProcess"], Protocol):
+    """Leaves out the heartbeats of NodeManagers, also while containers are played there."""
+
+    def is_between_heartbeats(self, nm: NodeManagerProcess) -> bool:
+        """True if its heartbeats are left out and none is under way. If one is, the NodeManager sends them again."""
+        ...
+
+    def note_news(self, nm: NodeManagerProcess) -> None:
+        """Note that a container was played while its heartbeats are left out."""
+
+
 class NodeManagerProcess(CoreHost[Event, Effect]):
     """The NodeManager of one machine. `launch` and `signal` carry out the effects on containers.
 
@@ -122,7 +133,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._ended = ended
         self._play_heartbeat = play_heartbeat
         self.played_callers: dict[PlayedCaller, None] = {}
-        self.quiet_heartbeats: HeartbeatSaver[NodeManagerProcess] | None = None
+        self.quiet_heartbeats: NodeHeartbeatSaver | None = None
         self._under_way: UnderWay | None = None
 
     def start(
@@ -215,17 +226,30 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         """True if it runs under this id, and accepts all starts."""
         return self.is_up and self.node_id == node_id and self.core.plays_starts
 
+    @property
+    def is_played(self) -> bool:
+        return self._play_heartbeat is not None
+
     def play_starts(self, containers: Sequence[PlayedContainer]) -> None:
-        self._resume()
-        self._play(self.core.play_starts(containers, self.engine.now_ms))
+        self._play(lambda now_ms: self.core.play_starts(containers, now_ms))
 
     def play_end(self, container: PlayedContainer) -> None:
         """End a container, which an earlier start of the NodeManager may have started."""
-        self._resume()
         if self.core.containers.get(container.id) is container:
-            self._play(self.core.play_end(container, self.engine.now_ms))
+            self._play(lambda now_ms: self.core.play_end(container, now_ms))
 
-    def _play(self, effects: list[Effect]) -> None:
+    def _play(self, play: Callable[[int], list[Effect]]) -> None:
+        quiet = self.quiet_heartbeats
+        is_left_out = quiet is not None and quiet.is_between_heartbeats(self)
+        self._carry_out_all(play(self.engine.now_ms))
+        if quiet is not None and is_left_out:
+            quiet.note_news(self)
+
+    def play_answer(self, answer: NodeHeartbeatResponse) -> None:
+        """Handle the answer to a heartbeat that was left out, which `only_forgets`."""
+        self._carry_out_all(self.core.play_answer(answer, self.engine.now_ms))
+
+    def _carry_out_all(self, effects: list[Effect]) -> None:
         for effect in effects:
             self.carry_out(effect)
         self._alarm.set()
@@ -335,7 +359,8 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             accept_keys(outcome, self._container_tokens.keys, self._nm_keys)
             updates = verified_updates(outcome, self._container_tokens, self.node_id)
             self.step(NodeHeartbeatAnswered(outcome, updates))
-            if self.quiet_heartbeats is not None and self.core.is_quiet:
+            is_known = self.core.reports_only_containers if self.is_played else self.core.is_quiet
+            if self.quiet_heartbeats is not None and is_known:
                 self.quiet_heartbeats.leave_out(self)
 
     def _unregister(self) -> None:

@@ -1,14 +1,16 @@
 """Leaves out the heartbeats of NodeManagers that would change nothing, without changing anything else.
 
 A NodeManager whose heartbeats repeat one another, and are answered with nothing, stops sending them. Its heartbeats
-stay planned, as numbers: when the next one is due, and so when each following one is. There are three degrees:
+stay planned, as numbers: when the next one is due, and so when each following one is. There are these degrees:
 
 - nothing happens as long as neither the node nor the ResourceManager has anything new (rm.core.quiet_nodes);
 - the ResourceManager may have something for the node: its next heartbeat arrives there, at its time, but the
   NodeManager does nothing for it. Often only the scheduler looks at the node, and then that is all that is done. If
   the reply contains nothing, it goes on like this;
-- something happens on the node, or the reply contains an order: the NodeManager becomes what it would be had it sent
-  all its heartbeats, one of which may be on its way just then.
+- on a node that is played, containers start or end, or are forgotten: a heartbeat arrives with these news alone, and
+  only a reply that has it forget something is an event of its own;
+- something else happens on the node, or the reply contains an order: the NodeManager becomes what it would be had it
+  sent all its heartbeats, one of which may be on its way just then.
 
 So every heartbeat that matters arrives at the same time, in the same order, as if none had been left out. That needs a
 network whose delays are known (`Conditions.is_steady`) and without faults on the node's link; otherwise nodes send all
@@ -37,20 +39,32 @@ from yarnling.simulation.turns import Turns
 
 
 class QuietNode:
-    """A node whose heartbeats are left out. `due_ms`: the time of the next one.
+    """A node whose heartbeats are left out. `heard_ms`: when the last one arrived; `due_ms`: the time of the next one.
 
-    `count`: those until now, all of which were answered with nothing. `is_called`: the next one arrives. `turn`: its
-    place among the heartbeats of a period, which never changes, because all nodes have the same period.
+    `count`: those whose replies the NodeManager does not know, all of them without orders. `is_called`: the next one
+    arrives. `is_sent`: it is under way already, because it could not wait until its time. `turn`: its place among the
+    heartbeats of a period, which never changes, because all nodes have the same period.
     """
 
-    __slots__ = ("calls", "count", "due_ms", "is_called", "nm", "turn")
+    __slots__ = ("calls", "count", "due_ms", "heard_ms", "is_called", "is_sent", "nm", "turn")
 
-    def __init__(self, nm: NodeManagerProcess, due_ms: int, period_ms: int) -> None:
+    def __init__(
+        self,
+        nm: NodeManagerProcess,
+        heard_ms: int,
+        due_ms: int,
+        period_ms: int,
+        *,
+        count: int = 0,
+        is_sent: bool = False,
+    ) -> None:
         self.turn = (due_ms % period_ms, nm.number)
         self.nm = nm
+        self.heard_ms = heard_ms
         self.due_ms = due_ms
-        self.count = 0
+        self.count = count
         self.is_called = False
+        self.is_sent = is_sent
         self.calls = 0
 
 
@@ -82,19 +96,51 @@ class QuietHeartbeats:
         network.before_fault = self._before_fault
 
     def leave_out(self, nm: NodeManagerProcess) -> None:
-        """Leave out the core's next heartbeats. They are quiet, and the last one has just been answered."""
-        rm = self._rm
+        """Leave out the core's next heartbeats. The last one has just been answered.
+
+        They are quiet, or the node is played and they report only containers.
+        """
+        rm, heard_ms = self._rm, self._engine.now_ms - self._delay_ms
         if not rm.is_up or rm.is_paused or not self._network.link(nm.tracker_link).is_clear:
             return
-        if not rm.core.quiet_nodes.may_suspend(nm.node_id, self._engine.now_ms - self._delay_ms, self._period_ms):
+        if not rm.core.quiet_nodes.may_suspend(nm.node_id, heard_ms, self._period_ms):
             return
-        due_ms = self._engine.now_ms + self._interval_ms
         nm.pause_heartbeats()
-        quiet = QuietNode(nm, due_ms, self._period_ms)
+        quiet = QuietNode(nm, heard_ms, self._engine.now_ms + self._interval_ms, self._period_ms)
         self._nodes[nm.node_id] = quiet
         self._turns.add(quiet)
         rm.core.quiet_nodes.suspend(nm.node_id)
-        self._watch(quiet)
+        if nm.core.status.has_news:
+            self._call(quiet)
+        else:
+            self._watch(quiet)
+
+    def is_between_heartbeats(self, nm: NodeManagerProcess) -> bool:
+        """True if the node's heartbeats are left out, and none is under way; if one is, the node sends them again.
+
+        A heartbeat of this very millisecond is under way: it does not contain what happens now.
+        """
+        quiet = self._nodes.get(nm.node_id)
+        if quiet is None or quiet.nm is not nm:
+            return False
+        self._catch_up(quiet)
+        if self._is_answered(quiet) and not quiet.is_sent and self._engine.now_ms < quiet.due_ms:
+            return True
+        self.resume(nm)
+        return False
+
+    def note_news(self, nm: NodeManagerProcess) -> None:
+        """Schedule the heartbeat that reports what was played on the node: its next one, or one at once."""
+        quiet = self._nodes[nm.node_id]
+        if nm.core.status.is_wanted:
+            now_ms = self._engine.now_ms
+            at_once = QuietNode(nm, quiet.heard_ms, now_ms, self._period_ms, count=quiet.count, is_sent=True)
+            self._turns.discard(quiet)
+            self._idle_turns.discard(quiet)
+            self._turns.add(at_once)
+            self._nodes[nm.node_id] = quiet = at_once
+        if nm.core.status.has_news:
+            self._call(quiet)
 
     def resume(self, nm: NodeManagerProcess) -> None:
         """Make the NodeManager send its heartbeats again; a no-op if it already does."""
@@ -102,18 +148,17 @@ class QuietHeartbeats:
         if quiet is None or quiet.nm is not nm:
             return
         self._catch_up(quiet)
-        answered_ms = quiet.due_ms - self._interval_ms
-        if quiet.count and not self._is_over(answered_ms, Rank.HEARTBEAT, quiet):
+        if not self._is_answered(quiet):
             node = self._rm.core.context.node(nm.node_id)
             assert node is not None, "the ResourceManager has answered it"
             reply = Envelope(ResourceTracker.node_heartbeat, node.last_response)
             quiet.count -= 1
-            quiet.due_ms -= self._period_ms
-            self._send_again(quiet, UnderWay(answered_ms - self._delay_ms, reply), answered_ms - self._delay_ms)
-        elif self._is_over(quiet.due_ms, Rank.TIMER, quiet):
-            self._send_again(quiet, UnderWay(quiet.due_ms), answered_ms - self._delay_ms)
+            quiet.due_ms = quiet.heard_ms - self._delay_ms
+            self._send_again(quiet, UnderWay(quiet.heard_ms, reply), quiet.heard_ms)
+        elif quiet.is_sent or self._is_over(quiet.due_ms, Rank.TIMER, quiet):
+            self._send_again(quiet, UnderWay(quiet.due_ms), quiet.heard_ms)
         else:
-            self._send_again(quiet, None, answered_ms - self._delay_ms)
+            self._send_again(quiet, None, quiet.heard_ms)
         if quiet.is_called:
             self._call_for_round()
 
@@ -144,6 +189,10 @@ class QuietHeartbeats:
     def _is_over(self, time_ms: int, rank: Rank, quiet: QuietNode) -> bool:
         return self._engine.is_over(time_ms, rank, quiet.nm.number)
 
+    def _is_answered(self, quiet: QuietNode) -> bool:
+        """False if the reply to the node's last heartbeat is under way."""
+        return not quiet.count or self._is_over(quiet.heard_ms + self._delay_ms, Rank.HEARTBEAT, quiet)
+
     def _phase_ms(self) -> int:
         """The turn of the heartbeats that arrive now, in their period."""
         return (self._engine.now_ms - self._delay_ms) % self._period_ms
@@ -161,6 +210,7 @@ class QuietHeartbeats:
         count = later + (1 if since_ms or self._is_over(now_ms, Rank.HEARTBEAT, quiet) else 0)
         quiet.count += count
         quiet.due_ms += count * self._period_ms
+        quiet.heard_ms = quiet.due_ms - self._interval_ms - self._delay_ms
         self.left_out += count
         self._rm.core.quiet_nodes.skip(quiet.nm.node_id, count)
 
@@ -192,25 +242,61 @@ class QuietHeartbeats:
 
     def _handle(self, quiet: QuietNode) -> None:
         """Process the node's heartbeat, which arrives at the ResourceManager now."""
-        if self._is_at_rest(quiet):
+        node_id, now_ms, quiet_nodes = quiet.nm.node_id, self._engine.now_ms, self._rm.core.quiet_nodes
+        if quiet.nm.core.status.has_news:
+            quiet_nodes.unwatch(node_id)
+        elif self._is_at_rest(quiet):
             return
-        node_id = quiet.nm.node_id
-        if self._rm.core.quiet_nodes.needs_only_a_visit(node_id, self._engine.now_ms):
+        elif quiet_nodes.needs_only_a_visit(node_id, now_ms):
             self._rm.step(QuietHeartbeat(node_id))
             self._note_arrived(quiet)
+            return
+        if quiet.nm.is_played and quiet_nodes.needs_only_news(node_id, now_ms):
+            self._report(quiet)
             return
         reply = quiet.nm.answer_of(quiet.nm.paused_heartbeat(quiet.count))
         content = reply.content(self._network.encode)
         if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
-            self._note_arrived(quiet)
+            self._note_answered(quiet)
         else:
-            self._send_again(quiet, UnderWay(self._engine.now_ms, reply), self._engine.now_ms)
+            self._send_again(quiet, UnderWay(now_ms, reply), now_ms)
             # The heartbeat of a node that is out of use runs no round.
             self._call_for_round()
 
+    def _report(self, quiet: QuietNode) -> None:
+        """Report what was played on the node. Orders that end something make it send its heartbeats again."""
+        nm, now_ms = quiet.nm, self._engine.now_ms
+        reply = self._rm.play_news(nm.node_id, nm.core.status.take_news())
+        if reply.is_quiet:
+            self._note_answered(quiet)
+        elif nm.core.status.only_forgets(reply):
+            self._note_arrived(quiet)
+            self._engine.at(now_ms + self._delay_ms, Rank.HEARTBEAT, nm.number, partial(self._forget, quiet, reply))
+        else:
+            self._send_again(quiet, UnderWay(now_ms, Envelope(ResourceTracker.node_heartbeat, reply)), now_ms)
+
+    def _forget(self, quiet: QuietNode, reply: NodeHeartbeatResponse) -> None:
+        """Let the NodeManager follow a reply that arrives now, unless it sends its heartbeats again meanwhile."""
+        nm = quiet.nm
+        if self._nodes.get(nm.node_id) is not quiet:
+            return
+        nm.play_answer(reply)
+        quiet.count = 0
+        if not nm.core.reports_only_containers:
+            self.resume(nm)
+        elif nm.core.status.has_news:
+            self._call(quiet)
+
+    def _note_answered(self, quiet: QuietNode) -> None:
+        """Note that a heartbeat has arrived whose reply has no orders."""
+        quiet.nm.core.status.reports_received()
+        self._note_arrived(quiet)
+
     def _note_arrived(self, quiet: QuietNode) -> None:
         quiet.count += 1
+        quiet.heard_ms = self._engine.now_ms
         quiet.due_ms += self._period_ms
+        quiet.is_sent = False
         self._watch(quiet)
 
     def _send_again(self, quiet: QuietNode, under_way: UnderWay | None, last_ms: int) -> None:
@@ -242,7 +328,8 @@ class QuietHeartbeats:
         if not self._is_turn_planned or number != self._turns_planned:
             return
         self._is_turn_planned = False
-        if self._partition(quiet) is not None and not quiet.is_called:
+        is_due = quiet.due_ms + self._delay_ms == self._engine.now_ms
+        if is_due and self._partition(quiet) is not None and not quiet.is_called:
             self._handle(quiet)
         self._look_at_idle()
 

@@ -35,6 +35,7 @@ from rm.core.events import (
     Event,
     HostListsRead,
     NodeHeartbeat,
+    PlayedHeartbeat,
     ProcessStalled,
     RefreshQueues,
     StateLoaded,
@@ -63,7 +64,7 @@ from wire.tokens import (
     NodeTokenSecretManager,
 )
 from yarn.configuration import Configuration
-from yarn.containers import Container, ContainerTokenIdentifier, Token
+from yarn.containers import Container, ContainerStatus, ContainerTokenIdentifier, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
@@ -262,6 +263,11 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         """Answer a heartbeat of a node that is played: it has no token."""
         reply = self.ask_now(lambda call: NodeHeartbeat(call, request))
         return self._signer.sign_heartbeat(request, reply)
+
+    def play_news(self, node_id: NodeId, news: tuple[ContainerStatus, ...]) -> NodeHeartbeatResponse:
+        """Answer a heartbeat that was left out until now, and only reports `news` of containers."""
+        reply: NodeHeartbeatResponse = self.ask_now(lambda call: PlayedHeartbeat(call, node_id, news))
+        return reply
 
     def play_allocate(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResponse:
         """Answer the heartbeat of an AM whose calls are played: nothing is signed. Raises YarnException."""

@@ -20,10 +20,11 @@ from msgspec.structs import fields, replace
 from am.core.actions import Launch
 from am.core.application_master import AbandonLaunch
 from am.core.events import ContainersAllocated, ContainerStarted, HeartbeatDone
-from rm.core.events import Allocate, NodeHeartbeat, QuietHeartbeat
+from rm.core.events import Allocate, NodeHeartbeat, PlayedHeartbeat, QuietHeartbeat
 from tests.yarnling.simulation.random_clusters import rm_state
 from tests.yarnling.simulation.random_workloads import UNTIL_MS, RandomWorkload
-from yarn.ids import NodeId
+from yarn.containers import ContainerStatus
+from yarn.ids import ContainerId, NodeId
 from yarn.machine import Refuse, Reply, StateChanged, Tick
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
@@ -74,7 +75,8 @@ class Steps(Trace):
     what it does.
 
     A heartbeat of a node has news if there is anything in it that was not in the last one, or if it has effects; one of
-    an AM if there is anything but the progress in it, or anything but the headroom in its reply.
+    an AM if there is anything but the progress in it, or anything but the headroom in its reply. Of a node's heartbeat
+    only the news are compared, as a node that is played sends nothing else.
     """
 
     def __init__(self) -> None:
@@ -82,6 +84,7 @@ class Steps(Trace):
         self.found: list[CoreStep] = []
         self.changes: Counter[str] = Counter()
         self._reports: dict[NodeId, NodeHeartbeatRequest] = {}
+        self._statuses: dict[ContainerId, ContainerStatus] = {}
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
         if host == "rm":
@@ -103,11 +106,13 @@ class Steps(Trace):
             case QuietHeartbeat(node_id):
                 return f"NodeHeartbeat {node_id}{QUIET}"
             case NodeHeartbeat(_, request):
-                last = self._reports.get(request.node_id)
-                self._reports[request.node_id] = request
-                if last is not None and _repeats(request, last):
-                    return f"NodeHeartbeat {request.node_id}{QUIET}"
-                return f"NodeHeartbeat {_with_values(request)}"
+                other = replace(request, response_id=0, containers=())
+                is_changed = replace(other, refused_starts=()) != self._reports.get(request.node_id)
+                self._reports[request.node_id] = replace(other, refused_starts=())
+                shown = _with_values(other) if is_changed or request.refused_starts else ""
+                return self._heartbeat(request.node_id, request.containers, shown)
+            case PlayedHeartbeat(_, node_id, news):
+                return self._heartbeat(node_id, news)
             case Allocate(_, attempt_id, request):
                 if replace(request, response_id=0, progress=0.0) == AllocateRequest(0):
                     return f"Allocate {attempt_id}{QUIET}"
@@ -117,18 +122,14 @@ class Steps(Trace):
             case _:
                 return repr(event)
 
+    def _heartbeat(self, node_id: NodeId, statuses: Iterable[ContainerStatus], other: str = "") -> str:
+        """A node's heartbeat, with the statuses that were not in an earlier one, and what else it reports."""
+        news = [status for status in statuses if self._statuses.get(status.container_id) != status]
+        self._statuses.update((status.container_id, status) for status in news)
+        return f"NodeHeartbeat {node_id} {other} {news}" if other or news else f"NodeHeartbeat {node_id}{QUIET}"
+
 
 QUIET = " (no news)"
-
-
-def _repeats(request: NodeHeartbeatRequest, last: NodeHeartbeatRequest) -> bool:
-    """True if the report is the last one, without containers that the node was told to forget, and without the starts
-    that it has refused, which are reported once.
-    """
-    is_less = set(request.containers) <= set(last.containers) and not request.refused_starts
-    return is_less and request == replace(
-        last, response_id=request.response_id, containers=request.containers, refused_starts=()
-    )
 
 
 def _with_values(record: Struct) -> str:
