@@ -17,7 +17,7 @@ from rm.core.explain.obstacles import counted_types, obstacles_of
 from rm.core.explain.verdict import Cause, limit_of_attempt
 from rm.core.explain.verdict_wording import reason_of
 from rm.core.reports.applications import application_state, final_status
-from rm.core.reports.queues import leaves_of, with_all_below
+from rm.core.reports.queues import leaves_of, requested_containers, with_all_below
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.capacity.limits import present_headroom, present_limit
 from rm.scheduler.model.application import FiCaSchedulerApp
@@ -29,7 +29,7 @@ from rm.scheduler.model.rm_container import RMContainer
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NO_LABEL
-from yarn.resource import Resource
+from yarn.resource import NONE, Resource
 from yarn.settings.scheduler import ROOT
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 
@@ -37,6 +37,7 @@ __all__ = [
     "ApplicationSnapshot",
     "Cause",
     "ContainerSnapshot",
+    "LoadSnapshot",
     "NodeSnapshot",
     "QueueSnapshot",
     "RMView",
@@ -85,6 +86,19 @@ class QueueSnapshot(NamedTuple):
     running_applications: int
     pending_applications: int
     label: str
+
+
+class LoadSnapshot(Struct, frozen=True):
+    """The load of the cluster in all partitions together, as an autoscaler sees it in the ResourceManager's metrics.
+
+    `used` includes what is reserved.
+    """
+
+    total: Resource
+    used: Resource
+    pending: Resource
+    allocated_containers: int
+    pending_containers: int
 
 
 class UserSnapshot(Struct, frozen=True):
@@ -212,6 +226,18 @@ class RMView:
     def cluster_resource(self) -> Resource:
         """The sum of the nodes."""
         return self._scheduler.cluster_resource
+
+    def load(self) -> LoadSnapshot:
+        """The load of the cluster."""
+        root, usage = self._root(), self._root().usage
+        attempts = [attempt for leaf in leaves_of(root) for attempt in leaf.attempts.values()]
+        return LoadSnapshot(
+            self._scheduler.cluster_resource,
+            sum((usage.used(label) for label in usage.partitions()), NONE),
+            sum((usage.pending(label) for label in usage.partitions()), NONE),
+            sum(len(attempt.live_containers) for attempt in attempts),
+            sum(map(requested_containers, attempts)),
+        )
 
     def allocation_bounds(self) -> tuple[Resource, Resource]:
         """The smallest and the largest container."""

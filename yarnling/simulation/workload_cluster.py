@@ -65,8 +65,9 @@ class RunningApplication(Protocol):
 class WorkloadCluster(SimulatedCluster):
     """A simulated cluster that runs a workload.
 
-    `joining_later`: the hosts that `start` leaves out (yarnling.simulation.node_events). `applications`: those that
-    have been submitted. `crashed`: why NodeManagers have ended by themselves.
+    `joining_later`: the hosts that `start` leaves out (yarnling.simulation.node_events). `node_changed`: called with
+    the host and the new state of a node in the ResourceManager. `applications`: those that have been submitted.
+    `crashed`: why NodeManagers have ended by themselves.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class WorkloadCluster(SimulatedCluster):
         self.joining_later: frozenset[str] = frozenset()
         self.applications: dict[ApplicationId, RunningApplication] = {}
         self.crashed = history.crashed
+        self.node_changed: Callable[[str, str], None] = lambda _host, _state: None
         self._current: dict[ApplicationAttemptId, ApplicationMasterProcess] = {}
         self._nodes = nodes
 
@@ -171,6 +173,9 @@ class WorkloadCluster(SimulatedCluster):
             application_id = ApplicationId.parse(change.subject)
         elif change.kind == "RMAppAttempt":
             application_id = ApplicationAttemptId.parse(change.subject).application_id
+        elif change.kind == "RMNode":
+            self.node_changed(NodeId.parse(change.subject).host, change.target)
+            return
         else:
             return
         self.applications[application_id].changed(change)

@@ -20,7 +20,8 @@ from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.engine import Engine
-from yarnling.simulation.node_events import joining_later, plan_node_events
+from yarnling.simulation.node_events import joining_later
+from yarnling.simulation.scaled_nodes import change_nodes
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.stepping.run import SteppedRun, SteppedSubmission
 from yarnling.stepping.session import NODES_MAX
@@ -87,7 +88,7 @@ class _WorkloadRun(SteppedRun):
         self._workload = workload
         self._nodes = nodes
         self._schedule = schedule
-        cluster.joining_later = joining_later(schedule.events)
+        cluster.joining_later = joining_later(schedule)
         self._submitter = Submitter(cluster)
         self._recording: Recording | None = None
 
@@ -99,8 +100,8 @@ class _WorkloadRun(SteppedRun):
         expected = len(self._nodes) - len(self._cluster.joining_later)
         while len(self._view().node_ids()) < expected and engine.now_ms < latest_ms:
             yield engine.now_ms + LOOK_MS
-        plan_node_events(self._cluster, self._schedule.events)
-        self._recording = recording = Recording(engine, self._nodes)
+        changes = change_nodes(self._cluster, self._schedule, self._nodes, self._view)
+        self._recording = recording = Recording(engine, self._nodes, changes)
         for work in self._workload.applications:
             self._plan(recording, work, work.submit_ms)
         while recording.now_ms < DAY_MS and (self._submitter.unfinished or recording.unended):

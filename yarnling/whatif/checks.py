@@ -69,6 +69,7 @@ def refuse_if_unfit(
     faults = [
         *_node_faults(conf, nodes),
         *_node_event_faults(nodes, schedule.events),
+        *_unknown_hosts(nodes, schedule),
         *_type_faults(core, workload, nodes),
         *_label_faults(workload, nodes),
         *_queue_faults(core, workload, queue_map),
@@ -113,11 +114,23 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
 
 def assumed_of_nodes(nodes: Sequence[WorkloadNode], schedule: NodeSchedule) -> tuple[str, ...]:
     """Describe the changes of the nodes during the workload; nothing if there are none."""
-    if not schedule.events:
-        return ()
-    counted = Counter(event.change.value for event in schedule.events)
-    changes = ", ".join(f"{change} {count}" for change, count in counted.items())
-    return (f"Nodes change ({changes}). The size of the cluster is that of all {len(nodes)} nodes, joined or not.",)
+    found = []
+    if schedule.events:
+        counted = Counter(event.change.value for event in schedule.events)
+        changes = ", ".join(f"{change} {count}" for change, count in counted.items())
+        found.append(f"Nodes change ({changes}).")
+    for spot in schedule.spots:
+        again = "" if spot.replaced_ms is None else f", replaced after {duration(spot.replaced_ms)}"
+        found.append(
+            f"{len(spot.hosts)} nodes are lost by chance, {spot.lost_per_hour * 100:.3g} % of them an hour{again}."
+        )
+    if (scaling := schedule.scaling) is not None:
+        found.append(
+            f"An autoscaler keeps {scaling.least} to {len(scaling.hosts)} nodes of a group. It reads the metrics once "
+            f"a minute, a node takes {duration(scaling.start_ms)} to start, and those with the least memory in use are "
+            "removed first."
+        )
+    return (*found, f"The size of the cluster is that of all {len(nodes)} nodes, joined or not.") if found else ()
 
 
 def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
@@ -147,6 +160,16 @@ def _node_event_faults(nodes: Sequence[WorkloadNode], events: Sequence[NodeEvent
             yield f"{what}: it has joined before (remove one of the events, or let it leave between them)"
         elif event.change is not NodeChange.JOIN and before in (NodeChange.LEAVE, NodeChange.LOST):
             yield f"{what}: it is not there after {before.value} (remove one of the events, or let it join again)"
+
+
+def _unknown_hosts(nodes: Sequence[WorkloadNode], schedule: NodeSchedule) -> Iterator[str]:
+    """Hosts of spot nodes and of the autoscaler that are no nodes, and events of those that the autoscaler has."""
+    scaled = schedule.scaling.hosts if schedule.scaling is not None else ()
+    listed = {host for spot in schedule.spots for host in spot.hosts}.union(scaled)
+    if unknown := listed - {node.host for node in nodes}:
+        yield f"there are no nodes {_listed(sorted(unknown))}, which may be lost or scaled (add them to the nodes)"
+    if both := {event.host for event in schedule.events}.intersection(scaled):
+        yield f"nodes {_listed(sorted(both))} have events, but an autoscaler adds and removes them (remove the events)"
 
 
 def _type_faults(core: ResourceManagerCore, workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

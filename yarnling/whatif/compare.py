@@ -18,7 +18,18 @@ from msgspec import Struct
 from yarn.times import MINUTE_MS, SECOND_MS
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.figures import Figures
-from yarnling.whatif.measures import MEASURES, Better, Kind, Measure, Scope, Value, group_of, scopes_of, value_of
+from yarnling.whatif.measures import (
+    MEASURES,
+    NODE_HOURS,
+    Better,
+    Kind,
+    Measure,
+    Scope,
+    Value,
+    group_of,
+    scopes_of,
+    value_of,
+)
 from yarnling.whatif.reasons import MainReason, main_reason, reason_of_measure
 from yarnling.whatif.result import WaitReason
 
@@ -160,7 +171,7 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
         _difference(scope, measure, (before, after), threshold)
         for scope in common
         for measure in MEASURES.values()
-        if measure.weight
+        if measure.weight and (measure.name != NODE_HOURS or _nodes_differ((*before, *after)))
     ]
     found.sort(key=lambda each: -each.importance)
     balances = [_balance(scope, (before, after), threshold) for scope in common if scope.kind != "cluster"]
@@ -174,6 +185,11 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
         tuple(name for name in leaves[0] if name not in leaves[1]),
         tuple(name for name in leaves[1] if name not in leaves[0]),
     )
+
+
+def _nodes_differ(runs: Sequence[Figures]) -> bool:
+    """False if all runs have the same number of nodes all the time: then node-hours only say when a run ended."""
+    return any(run.nodes.changes for run in runs) or len({run.nodes.most for run in runs}) > 1
 
 
 _T = TypeVar("_T")

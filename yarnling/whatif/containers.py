@@ -22,9 +22,11 @@ class End(Enum):
     COMPLETED = "completed"
     PREEMPTED = "preempted"
     FAILED = "failed"
-    """Its node was lost, it was released, or its AM ended before it."""
+    """The container was released, or its AM ended before it."""
     RUNNING = "running"
     """The container still ran when the simulation ended."""
+    LOST = "lost"
+    """Its node was lost or decommissioned, or that of its AM."""
 
 
 class ContainerOutcome(Struct, frozen=True):
@@ -49,7 +51,7 @@ class ContainerOutcome(Struct, frozen=True):
 
 _NEVER = -(1 << 63)
 """In a column of times: a time that did not come."""
-_ENDS = (None, *End)
+_ENDS: tuple[End | None, ...] = (None, *End)
 _END_NUMBERS = {end: number for number, end in enumerate(_ENDS)}
 _Value = TypeVar("_Value", str, Resource)
 
@@ -153,6 +155,12 @@ class ContainerOutcomes:
 
     def has_ended(self, position: int) -> bool:
         return self._ended_ms[position] != _NEVER
+
+    def ended_as(self, position: int) -> End | None:
+        return _ENDS[self._ends[position]]
+
+    def host(self, position: int) -> str:
+        return self._hosts[position]
 
     def request(
         self, application: int, requested_ms: int, resource: Resource, *, count: int = 1, is_am: bool = False

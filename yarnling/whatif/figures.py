@@ -20,6 +20,7 @@ from yarnling.whatif.result import (
     NOT_SUBMITTED,
     REFUSED,
     ApplicationOutcome,
+    NodeCount,
     WaitReason,
     WhatIfResult,
 )
@@ -32,7 +33,7 @@ FINISHED, FAILED, KILLED = "FINISHED", "FAILED", "KILLED"
 
 
 class LostWork(Struct, frozen=True):
-    """Work of containers that were preempted: how many, how long they had run, and that multiplied by their memory."""
+    """Work of containers that ended early: how many, how long they had run, and that multiplied by their memory."""
 
     containers: int = 0
     container_ms: int = 0
@@ -49,7 +50,9 @@ class GroupFigures(Struct, frozen=True):
     those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers,
     `am_waits` about those of AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`:
     {NODE_LOCAL...: containers}, of those that wanted a host. `surplus`: allocated and released unused, not among
-    `containers`.
+    `containers`. `lost`: with preempted containers; `lost_with_nodes`: with containers of nodes that were lost or
+    decommissioned, and of AMs on them. `node_ms`: how long machines were there, all together; None for a part of the
+    cluster.
     """
 
     name: str
@@ -73,6 +76,21 @@ class GroupFigures(Struct, frozen=True):
     lost: LostWork
     locality: dict[str, int]
     surplus: int = 0
+    lost_with_nodes: LostWork = LostWork()
+    node_ms: int | None = None
+
+
+class NodeFigures(Struct, frozen=True):
+    """Machines over time. `node_ms`: how long each was there, all together; `least`, `most`: of them at any time."""
+
+    node_ms: int
+    least: int
+    most: int
+
+    @property
+    def changes(self) -> bool:
+        """True if there were not as many all the time."""
+        return self.least != self.most
 
 
 class HourFigures(Struct, frozen=True):
@@ -114,6 +132,7 @@ class Figures(Struct, frozen=True):
     longest: tuple[LongestWait, ...]
     first_refusal: str
     wait_reasons: tuple[WaitReason, ...] = ()
+    nodes: NodeFigures = NodeFigures(0, 0, 0)
 
     def measured_in(self, measured: str) -> Figures:
         """These figures with amounts of queue use of another resource type."""
@@ -148,12 +167,13 @@ def figures_of(result: WhatIfResult) -> Figures:
     whole = whole_samples(by_queue)
     leaves = _leaf_queues(result)
     parents = [queue for queue in whole if queue not in (ROOT, *leaves)]
+    nodes = node_figures(result)
     users = [outcomes.group(name, indexes) for name, indexes in _by(result.applications, "user").items()]
     queues = _by(result.applications, "queue")
     return Figures(
         until_ms=until_ms,
         measured=measured_type(result),
-        cluster=outcomes.group("cluster", range(len(result.applications))),
+        cluster=replace(outcomes.group("cluster", range(len(result.applications))), node_ms=nodes.node_ms),
         queues=tuple(outcomes.group(name, queues.get(name, [])) for name in leaves),
         parents=tuple(outcomes.group(name, _below(name, queues)) for name in parents),
         users=tuple(sorted(users, key=lambda user: (-_p95_ms(user), user.name))),
@@ -163,14 +183,26 @@ def figures_of(result: WhatIfResult) -> Figures:
         longest=outcomes.longest(),
         first_refusal=outcomes.first_refusal(),
         wait_reasons=result.wait_reasons,
+        nodes=nodes,
     )
+
+
+def node_figures(result: WhatIfResult) -> NodeFigures:
+    """Compute the figures of the machines; without counts all were there all the time."""
+    counts = result.node_counts or (NodeCount(0, result.nodes),)
+    ends = [*(each.time_ms for each in counts[1:]), result.until_ms]
+    node_ms = sum(each.nodes * max(end_ms - each.time_ms, 0) for each, end_ms in zip(counts, ends, strict=True))
+    numbers = [each.nodes for each in counts]
+    return NodeFigures(node_ms, min(numbers), max(numbers))
 
 
 class _Tally:
     """Sums over containers, and their waits."""
 
     def __init__(self) -> None:
-        self.containers = self.container_ms_lost = self.mb_ms_lost = self.done_mb_ms = 0
+        self.containers = self.done_mb_ms = 0
+        self.lost_ms: Counter[End] = Counter()
+        self.lost_mb_ms: Counter[End] = Counter()
         self.ends: Counter[End | None] = Counter()
         self.localities: Counter[str] = Counter()
         self.waits, self.am_waits = WaitTimes(), WaitTimes()
@@ -184,19 +216,23 @@ class _Tally:
             self.am_waits.add(wait)
         if container.end is End.COMPLETED:
             self.done_mb_ms += _ran_ms(container) * container.resource.memory_mb
-        elif container.end is End.PREEMPTED:
-            self.container_ms_lost += _ran_ms(container)
-            self.mb_ms_lost += _ran_ms(container) * container.resource.memory_mb
+        elif container.end in (End.PREEMPTED, End.LOST):
+            self.lost_ms[container.end] += _ran_ms(container)
+            self.lost_mb_ms[container.end] += _ran_ms(container) * container.resource.memory_mb
 
     def add_all(self, other: _Tally) -> None:
         self.containers += other.containers
-        self.container_ms_lost += other.container_ms_lost
-        self.mb_ms_lost += other.mb_ms_lost
+        self.lost_ms.update(other.lost_ms)
+        self.lost_mb_ms.update(other.lost_mb_ms)
         self.done_mb_ms += other.done_mb_ms
         self.ends.update(other.ends)
         self.localities.update(other.localities)
         self.waits.add_all(other.waits)
         self.am_waits.add_all(other.am_waits)
+
+    def lost(self, end: End) -> LostWork:
+        """The work of the containers with that end."""
+        return LostWork(self.ends[end], self.lost_ms[end], self.lost_mb_ms[end])
 
 
 class _Outcomes:
@@ -246,7 +282,8 @@ class _Outcomes:
             done_mb_ms=tally.done_mb_ms,
             waits=summarize(tally.waits),
             am_waits=summarize(tally.am_waits),
-            lost=LostWork(tally.ends[End.PREEMPTED], tally.container_ms_lost, tally.mb_ms_lost),
+            lost=tally.lost(End.PREEMPTED),
+            lost_with_nodes=tally.lost(End.LOST),
             locality={name: tally.localities[name] for name in LOCALITIES if tally.localities[name]},
             surplus=sum(app.surplus for app in apps),
         )

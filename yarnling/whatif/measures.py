@@ -46,6 +46,8 @@ class Scope(Struct, frozen=True):
 
 
 CLUSTER = Scope("cluster")
+NODE_HOURS = "node-hours"
+"""The time that machines were there, all together: what the cluster costs."""
 MISSED_DEADLINES = "missed deadlines"
 """The measure that a simulation may end too early for."""
 
@@ -128,6 +130,10 @@ def _use(of: Callable[[QueueUse], float | None]) -> Callable[[GroupFigures, Queu
     return value
 
 
+def _node_hours(group: GroupFigures, _use: QueueUse | None) -> Value | None:
+    return None if group.node_ms is None else Value(group.node_ms)
+
+
 _D, _C, _S = Kind.DURATION, Kind.COUNT, Kind.SHARE
 _LOWER, _HIGHER, _NEITHER = Better.LOWER, Better.HIGHER, Better.NEITHER
 
@@ -143,6 +149,9 @@ MEASURES = {
         Measure("unallocated containers", _C, _LOWER, 5, _number(lambda group: group.waits.unfinished)),
         Measure("preempted containers", _C, _LOWER, 3, _number(lambda group: group.lost.containers)),
         Measure("lost work", _D, _LOWER, 1, _number(lambda group: group.lost.container_ms)),
+        Measure("containers lost with nodes", _C, _LOWER, 3, _number(lambda group: group.lost_with_nodes.containers)),
+        Measure("work lost with nodes", _D, _LOWER, 1, _number(lambda group: group.lost_with_nodes.container_ms)),
+        Measure(NODE_HOURS, _D, _LOWER, 4, _node_hours, of_users=False),
         Measure("failed containers", _C, _LOWER, 3, _number(lambda group: group.failed)),
         Measure("completed containers", _C, _HIGHER, 1, _number(lambda group: group.completed)),
         Measure("finished applications", _C, _HIGHER, 3, _number(lambda group: group.finished)),

@@ -17,16 +17,17 @@ from rm.core.states import FINAL_ATTEMPT_STATES, RMAppAttemptState
 from rm.view import RMView
 from yarn.containers import Container
 from yarn.errors import YarnException
-from yarn.ids import ApplicationId, ContainerId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.machine import StateChanged
 from yarn.nodes import DEFAULT_RACK
 from yarn.resource import Resource
 from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
 from yarnling.simulation.application_master import AMConduct
 from yarnling.simulation.engine import Engine
+from yarnling.simulation.node_events import NodeChanges
 from yarnling.simulation.task_groups import PlannedTask, TaskGroupsCore, TaskProgress
 from yarnling.whatif.containers import ContainerOutcomes, End
-from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome
+from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, NodeCount
 from yarnling.workload.model import RequestStyle, WorkloadApplication, WorkloadNode
 from yarnling.workload.start_times import drawn_ms
 
@@ -114,8 +115,9 @@ class Recording:
     `completed`: the number of containers that have. `number_for`: as in Engine.
     """
 
-    def __init__(self, engine: Engine, nodes: Sequence[WorkloadNode]) -> None:
+    def __init__(self, engine: Engine, nodes: Sequence[WorkloadNode], node_changes: NodeChanges) -> None:
         self.began_ms = engine.now_ms
+        self._node_changes = node_changes
         self.applications: list[RecordedApplication] = []
         self.unended: dict[int, RecordedApplication] = {}
         self.containers = ContainerOutcomes()
@@ -129,6 +131,16 @@ class Recording:
     def now_ms(self) -> int:
         """The time since the start of the workload."""
         return self._engine.now_ms - self.began_ms
+
+    def is_lost(self, position: int) -> bool:
+        """True if a container ended with its machine, or its machine is not there any more."""
+        has_lost = self.containers.has_ended(position) and self.containers.ended_as(position) is End.LOST
+        return has_lost or not self._node_changes.is_there(self.containers.host(position))
+
+    def node_counts(self) -> tuple[NodeCount, ...]:
+        """The numbers of machines over time; of several changes in one millisecond the last one counts."""
+        counts = dict(self._node_changes.counts)
+        return tuple(NodeCount(at_ms - self.began_ms, count) for at_ms, count in counts.items())
 
 
 class RecordedApplication:
@@ -157,6 +169,7 @@ class RecordedApplication:
         self._progress = TaskProgress(work.groups, self._task_start_ms)
         self._live: dict[ContainerId, int] = {}
         self._preempted: set[int] = set()
+        self._am_positions: dict[ApplicationAttemptId, int] = {}
         self._racks = [frozenset(map(self._rack_of, group.hosts)) for group in work.groups]
         recording.applications.append(self)
 
@@ -238,7 +251,7 @@ class RecordedApplication:
         if position is None:
             return
         self._recording.containers.end(
-            position, End.COMPLETED if exit_code == 0 else self._loss(position), self._recording.now_ms
+            position, End.COMPLETED if exit_code == 0 else self._loss(container_id, position), self._recording.now_ms
         )
         if exit_code == 0:
             self._recording.completed += 1
@@ -271,13 +284,19 @@ class RecordedApplication:
         if position is None:
             return
         containers = self._recording.containers
-        end = End.PREEMPTED if exit_status == ContainerExitStatus.PREEMPTED else self._loss(position)
+        end = End.PREEMPTED if exit_status == ContainerExitStatus.PREEMPTED else self._loss(container_id, position)
         containers.end(position, end, None if containers.has_ended(position) else self._recording.now_ms)
         self._forget(container_id)
 
-    def _loss(self, position: int) -> End:
+    def _loss(self, container_id: ContainerId, position: int) -> End:
         """The end of a container that has not completed."""
-        return End.PREEMPTED if position in self._preempted else End.FAILED
+        if position in self._preempted:
+            return End.PREEMPTED
+        am_position = self._am_positions.get(container_id.attempt_id)
+        is_lost = self._recording.is_lost(position) or (
+            am_position is not None and self._recording.is_lost(am_position)
+        )
+        return End.LOST if is_lost else End.FAILED
 
     def _forget(self, container_id: ContainerId) -> None:
         self._preempted.discard(self._live.pop(container_id))
@@ -300,6 +319,8 @@ class RecordedApplication:
         recording.containers.allocate(position, allocated_ms, container.resource, container.node_id.host)
         waits.over(position, allocated_ms - requested_ms)
         self._live[container.id] = position
+        if key == AM_KEY:
+            self._am_positions[container.id.attempt_id] = position
         return position
 
     def _locality(self, group: int, host: str) -> str:

@@ -63,6 +63,13 @@ class LongWait(Struct, frozen=True):
     explanation: str
 
 
+class NodeCount(Struct, frozen=True):
+    """The number of machines from a time on; a machine counts from its order until it is lost or decommissioned."""
+
+    time_ms: int
+    nodes: int
+
+
 class WaitReason(Struct, frozen=True):
     """For how long containers of a user in a queue, or its AMs, waited for one cause, all together, as far as samples
     show; `sentence`: what `explain` said of one of them.
@@ -88,7 +95,7 @@ class WhatIfResult(Struct, frozen=True):
     simulation was interrupted before its end. `trace`: the SHA-256 of every step of all cores, "" if it was not wanted.
     `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
     `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions, as are
-    `wait_reasons`.
+    `wait_reasons` and `node_counts`, in order of time from 0 on.
     `events` and `wall_s` say what the run cost.
     """
 
@@ -114,3 +121,4 @@ class WhatIfResult(Struct, frozen=True):
     counted: tuple[str, ...] = (MEMORY_MB,)
     settings: dict[str, str] = {}
     wait_reasons: tuple[WaitReason, ...] = ()
+    node_counts: tuple[NodeCount, ...] = ()

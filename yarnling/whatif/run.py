@@ -32,7 +32,8 @@ from yarnling.run.trace import Line, Trace
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Engine
-from yarnling.simulation.node_events import joining_later, plan_node_events
+from yarnling.simulation.node_events import joining_later
+from yarnling.simulation.scaled_nodes import change_nodes
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.whatif.checks import assumed_of_nodes, assumed_of_starts, refuse_if_unfit, warnings_about
@@ -157,10 +158,10 @@ class _Running:
         if options.observe is not None and self._trace is not None:
             options.observe(self._cluster, self._trace)
         self._schedule = schedule
-        self._cluster.joining_later = joining_later(schedule.events)
+        self._cluster.joining_later = joining_later(schedule)
         self._start()
-        plan_node_events(self._cluster, schedule.events)
-        self._recording = Recording(self._engine, nodes)
+        changes = change_nodes(self._cluster, schedule, nodes, self._view)
+        self._recording = Recording(self._engine, nodes, changes)
         self._recording.scheduled = self._scheduled_ms
         labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
         self._sampler = Sampler(self._view(), self._recording, labels, options.until_ms)
@@ -210,6 +211,7 @@ class _Running:
             self._view().counted_types(),
             {key: shown_value(key, value) for key, value in self._conf.values().items()},
             sampler.waiting_time.reasons(),
+            recording.node_counts(),
         )
 
     def _start(self) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import Resource
+from yarnling.workload.autoscaling import NodeScaling
 from yarnling.workload.evidence import Evidence
 from yarnling.workload.start_times import StartTime
 
@@ -116,10 +117,25 @@ class NodeEvent(Struct, frozen=True):
     timeout_s: int | None = None
 
 
+class SpotNodes(Struct, frozen=True):
+    """Nodes that may be lost at any time: each with the same probability, `lost_per_hour` 0..1 in each hour, whatever
+    happens to others. `replaced_ms`: how much later another machine joins under the same name; None: never.
+    """
+
+    hosts: tuple[str, ...]
+    lost_per_hour: float
+    replaced_ms: int | None = None
+
+
 class NodeSchedule(Struct, frozen=True):
-    """The changes of the nodes during a workload."""
+    """The changes of the nodes during a workload: at known times, by chance, and by an autoscaler.
+
+    Nodes of `scaling` have no events.
+    """
 
     events: tuple[NodeEvent, ...] = ()
+    spots: tuple[SpotNodes, ...] = ()
+    scaling: NodeScaling | None = None
 
 
 UNCHANGED = NodeSchedule()

@@ -133,7 +133,8 @@ def test_a_limit_holds_or_not(text: str, holds: bool, value: str) -> None:
 
 def test_users_have_no_measures_of_queues() -> None:
     no_users = [measure for measure in MEASURES.values() if not measure.of_users]
-    assert [measure.name for measure in no_users] == ["use", "peak use", "time above guarantee", "time at maximum"]
+    names = ["node-hours", "use", "peak use", "time above guarantee", "time at maximum"]
+    assert [measure.name for measure in no_users] == names
     assert all(value_of(measure, Scope("user", "ann"), run()) is None for measure in no_users)
     assert all(value_of(measure, CLUSTER, run()) is not None for measure in no_users)
 

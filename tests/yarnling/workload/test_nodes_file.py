@@ -8,8 +8,9 @@ import pytest
 
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
+from yarnling.workload.autoscaling import MemoryPolicy, NodeScaling, RulePolicy, ScalingMetric, ScalingRule
 from yarnling.workload.formats import read_node_list, read_nodes
-from yarnling.workload.model import NodeChange, NodeEvent, NodeSchedule, WorkloadNode, WorkloadNodes
+from yarnling.workload.model import NodeChange, NodeEvent, NodeSchedule, SpotNodes, WorkloadNode, WorkloadNodes
 from yarnling.workload.nodes_file import write_nodes
 
 HOUR = 3_600_000
@@ -97,3 +98,91 @@ def test_the_counts_of_nodes_and_events_are_bounded(tmp_path: Path) -> None:
     message = refusal_of(tmp_path, f"nodes: [{', '.join(nodes)}]")
     assert "nodes = '120000': are too many (write at most 100000, with all counts)" in message
     assert "nodes.events = '240000': are too many (write at most 200000" in message
+
+
+SCALED = """
+nodes:
+  - {host: core, memory: 8GB, vcores: 8, count: 2}
+  - host: task
+    memory: 8GB
+    vcores: 8
+    count: 4
+    spot: {lost_per_hour: 3%, share: 50%, replaced_after: 5m}
+    scaling:
+      min: 1
+      initial: 2
+      start: 90s
+      drain_timeout: 1h
+"""
+INITIAL = "scaling.initial = '2': is out of bounds (write a number from 3 to 4)"
+MIN = "scaling.min = '5': is out of bounds (write a number from 0 to 4)"
+SECOND = "count: 2, scaling: {memory: {scale_up_factor: 1, scale_down_factor: 1}}}"
+RULES = """
+      period: 5m
+      rules:
+        - {metric: available_memory, below: 15%, add: 1}
+        - {metric: pending_ratio, above: 0.75, add: 20%, cooldown: 10m}
+        - {metric: available_memory, above: 75%, remove: 1, periods: 2}
+"""
+
+
+def test_autoscaling_by_memory_and_spot_nodes(tmp_path: Path) -> None:
+    policy = "      cooldown: 4m\n      memory: {scale_up_factor: 0.5, scale_down_factor: 100%}\n"
+    (tmp_path / "n.yaml").write_text(SCALED + policy + "spot: {lost_per_hour: 1%}\n")
+    schedule = read_node_list(tmp_path / "n.yaml").schedule
+    hosts = ("task-1", "task-2", "task-3", "task-4")
+    assert schedule.scaling == NodeScaling(hosts, 8192, MemoryPolicy(0.5, 1.0), 1, 2, 90_000, 3600, 240_000)
+    assert schedule.spots == (
+        SpotNodes(("task-2", "task-4"), 0.03, 300_000),
+        SpotNodes(("core-1", "core-2"), 0.01),
+    )
+
+
+def test_autoscaling_by_rules(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text(SCALED + RULES)
+    scaling = read_node_list(tmp_path / "n.yaml").schedule.scaling
+    assert scaling is not None
+    assert scaling.policy == RulePolicy(
+        (
+            ScalingRule(ScalingMetric.AVAILABLE_MEMORY, False, 0.15, 1),
+            ScalingRule(ScalingMetric.PENDING_RATIO, True, 0.75, fraction=0.2, cooldown_ms=600_000),
+            ScalingRule(ScalingMetric.AVAILABLE_MEMORY, True, 0.75, -1, periods=2),
+        ),
+        300_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (SCALED, "nodes[2].scaling: needs one policy (write either memory, or rules)"),
+        (
+            SCALED.replace("min: 1", "min: 3") + RULES,
+            "scaling.initial = '2': is out of bounds (write a number from 3 to 4)",
+        ),
+        (
+            SCALED.replace("min: 1", "min: 5") + RULES,
+            "scaling.min = '5': is out of bounds (write a number from 0 to 4)",
+        ),
+        (SCALED.replace("    count: 4\n", "") + RULES, "nodes[2]: has no count"),
+        (SCALED + RULES.replace("below: 15%, ", ""), "rules[1]: needs either below, or above (write one of them)"),
+        (SCALED + RULES.replace("add: 1}", "add: 1, remove: 1}"), "rules[1]: needs either add, or remove"),
+        (SCALED + RULES.replace("add: 1}", "add: 1.5}"), "add = '1.5': is not a valid number of nodes"),
+        (SCALED + RULES.replace("add: 1}", "add: 101%}"), "add = '101%': is not a valid number of nodes"),
+        (SCALED + RULES.replace("period: 5m", "period: 30s"), "scaling.period = '30000ms': is out of bounds"),
+        (SCALED.replace("3%", "100%") + RULES, "spot.lost_per_hour = '100%': is more than 0.999"),
+        (SCALED + RULES + "      - {}", "is not valid YAML"),
+        (
+            SCALED.replace("count: 2}", "count: 2, scaling: {memory: {scale_up_factor: 1, scale_down_factor: 1}}}")
+            + RULES,
+            "nodes[2].scaling: is the second one, after nodes[1]",
+        ),
+        (
+            SCALED.replace("    count: 4\n", "    count: 4\n    events: [{at: 1h, change: lost}]\n") + RULES,
+            "nodes[2].events: are of nodes that an autoscaler adds and removes",
+        ),
+    ],
+    ids=range(13),
+)
+def test_faults_of_autoscaling_are_named(tmp_path: Path, text: str, fault: str) -> None:
+    assert fault in refusal_of(tmp_path, text)
