@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarn.settings.kinds import BoolSetting, FloatSetting, IntSetting, TextSetting
+from yarn.settings.kinds import BoolSetting, FloatSetting, IntSetting, TextSetting, TimeSetting
 
 TIME_FACTOR = FloatSetting(
     "yarn.yarnling.time-factor",
@@ -102,6 +102,20 @@ EMULATION_SEED = IntSetting(
     None,
     "random seed of emulated containers, instead of the one in the table",
     minimum=0,
+)
+PREDICTION_WORKLOAD = TextSetting(
+    "yarn.yarnling.prediction.workload",
+    None,
+    "workload, such as a recorded day, for which changes of queues can be predicted by REST",
+)
+PREDICTION_NODES = TextSetting("yarn.yarnling.prediction.nodes", None, "nodes file with the machines of that workload")
+PREDICTION_TIMEOUT = TimeSetting(
+    "yarn.yarnling.prediction.timeout",
+    "10m",
+    "limit on the time of a prediction",
+    minimum=1000,
+    maximum=24 * 3_600_000,
+    paced=False,
 )
 
 NODE_SWITCH_MAPPING = TextSetting(

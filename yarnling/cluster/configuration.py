@@ -237,10 +237,11 @@ def file_values(
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
     values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
     values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
-    table = values.get(yarnling.EMULATION_TABLE.key)
-    if table is not None and table.strip() not in READY_MADE:
-        # NodeManagers that start later may have another working directory.
-        values[yarnling.EMULATION_TABLE.key] = str(Path(table.strip()).absolute())
+    # Daemons may have another working directory.
+    for setting in (yarnling.EMULATION_TABLE, yarnling.PREDICTION_WORKLOAD, yarnling.PREDICTION_NODES):
+        name = values.get(setting.key, "").strip()
+        if name and name not in READY_MADE:
+            values[setting.key] = str(Path(name).absolute())
     if racks:
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
         values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)

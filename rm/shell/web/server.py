@@ -9,11 +9,13 @@ from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.admin_service import AdminService
 from rm.shell.inspection_service import InspectionService
 from rm.shell.mutable_configuration import MutableConfiguration
+from rm.shell.predictions import Predictions
 from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.live import LiveService
+from rm.shell.web.predict import PredictService
 from rm.shell.web.scheduler_conf import SchedulerConfService
 from rm.shell.web.service import ReadService
 from rm.shell.web.writes import WriteService
@@ -73,12 +75,14 @@ class ResourceManagerWeb:
         self._counters = AppCounters(core.context)
         self._live = LiveService(core, inspections, conf)
         beans = ResourceManagerBeans(core.context, self._counters, clock, core.context.settings.web_address)
+        self._predictions = Predictions(conf)
         rest = [
             *ReadService(core, conf, clock, self._counters).rows(),
             *WriteService(core, conf, clock, clients, admins).rows(),
             *SchedulerConfService(core, conf, admins, mutable).rows(),
             *self._live.rows(),
             *ControlService(core.context, conf).rows(),
+            *PredictService(core, admins, self._predictions).rows(),
         ]
         rows = [
             *rest,
@@ -104,6 +108,7 @@ class ResourceManagerWeb:
         return {self._address.key: f"{self._address.host}:{port}"}
 
     async def stop(self) -> None:
+        await self._predictions.close()
         await self._server.stop()
 
 
