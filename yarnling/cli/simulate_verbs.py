@@ -15,7 +15,14 @@ import typer
 from typer.core import TyperGroup
 
 from yarnling.cli.options import with_options
-from yarnling.cli.options.simulate import CompareOptions, PlanOptions, StepOptions, SweepOptions, WorkloadOptions
+from yarnling.cli.options.simulate import (
+    CompareOptions,
+    PlanOptions,
+    SearchOptions,
+    StepOptions,
+    SweepOptions,
+    WorkloadOptions,
+)
 
 PLAN = "plan"
 """The command that is run if none is named."""
@@ -93,6 +100,20 @@ def _workload(options: WorkloadOptions) -> None:
 def sweep(options: SweepOptions) -> None:
     """Run many plans, workloads and seeds on all cores or a Dask cluster. Exit status: the worst verdict."""
     from yarnling.cli import sweep as verb
+
+    raise typer.Exit(verb.run(options))
+
+
+@simulate_app.command(
+    epilog="Example: yarnling simulate search --conf now --workload day.jsonl --nodes n.yaml --goals goals.yaml -o out"
+)
+@with_options
+def search(options: SearchOptions) -> None:
+    """Find the smallest change of a configuration that meets goals: queues, keys and bounds are in the file of goals.
+
+    Exit status: 0 all goals are met, 1 some are not, 2 the input is not valid, 3 a simulation failed.
+    """
+    from yarnling.cli import search as verb
 
     raise typer.Exit(verb.run(options))
 

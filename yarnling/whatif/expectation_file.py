@@ -71,9 +71,10 @@ def _expectation(written: object) -> Expectation:
         raise refusal(error.problem, error.remedy) from None
 
 
+Sentence = Annotated[Expectation, PlainValidator(_expectation)]
+"""The type of an expectation in a file."""
+
+
 class _File(Section):
     about: str = ""
-    expect: Annotated[
-        list[Annotated[Expectation, PlainValidator(_expectation)]],
-        Field(min_length=1, max_length=EXPECTATIONS_MAX),
-    ]
+    expect: Annotated[list[Sentence], Field(min_length=1, max_length=EXPECTATIONS_MAX)]

@@ -121,6 +121,12 @@ def parse_expectation(text: str) -> Expectation:
     raise NotAnExpectation("has no limit", remedy)
 
 
+def parse_measure(text: str) -> tuple[Scope, Measure]:
+    """Read a measure with its scope, "queue etl: p95 wait", without a limit. Raises NotAnExpectation."""
+    scope, body = _scope(" ".join(text.split()))
+    return scope, _measure(body, scope)
+
+
 def _scope(words: str) -> tuple[Scope, str]:
     found = _SCOPE.fullmatch(words)
     if found:
@@ -158,22 +164,22 @@ def with_paths(expectation: Expectation, known: KnownNames) -> Expectation:
     """An expectation with the full path of its queue. Raises NotAnExpectation if there is no such queue or user,
     or several queues of this name.
     """
-    scope = expectation.scope
+    return replace(expectation, scope=scope_with_path(expectation.scope, known))
+
+
+def scope_with_path(scope: Scope, known: KnownNames) -> Scope:
+    """A scope with the full path of its queue. Raises NotAnExpectation as `with_paths` does."""
     if scope.kind == "queue":
-        scope = Scope("queue", _path(scope.name, known.queues))
-    elif scope.kind == "user" and scope.name not in known.users:
+        return Scope("queue", path_of(scope.name, known.queues))
+    if scope.kind == "user" and scope.name not in known.users:
         raise _no_such("user", scope.name, known.users)
-    return Expectation(
-        expectation.text,
-        scope,
-        expectation.measure,
-        expectation.comparison,
-        expectation.bound,
-        expectation.is_relative,
-    )
+    return scope
 
 
-def _path(name: str, paths: Sequence[str]) -> str:
+def path_of(name: str, paths: Sequence[str]) -> str:
+    """The path of a queue by its last name, or by its path. Raises NotAnExpectation if there is no, or no single, queue
+    of this name.
+    """
     if name in paths:
         return name
     found = [path for path in paths if path.rpartition(".")[2] == name]
@@ -203,6 +209,13 @@ def check(expectation: Expectation, after: Sequence[Figures], before: Sequence[F
     return replace(_check_limit(expectation, after), warning=_undecided(expectation, after))
 
 
+def meets(value: Value | None, expectation: Expectation) -> bool:
+    """True if the value is within the limit of an expectation that has one; a lower bound is within no upper limit."""
+    if value is None or (value.at_least and expectation.comparison not in (">", ">=")):
+        return False
+    return bool(_COMPARISONS[expectation.comparison](value.number, expectation.bound))
+
+
 def _undecided(expectation: Expectation, runs: Sequence[Figures]) -> str:
     """A warning about deadlines that cannot be judged yet, for the seed with the most of them; "" if there are none."""
     groups = [(group, run) for run in runs if (group := group_of(expectation.scope, run)) is not None]
@@ -221,17 +234,11 @@ def _undecided(expectation: Expectation, runs: Sequence[Figures]) -> str:
 
 def _check_limit(expectation: Expectation, after: Sequence[Figures]) -> Checked:
     values = [value_of(expectation.measure, expectation.scope, run) for run in after]
-    broken = [value for value in values if not _meets(value, expectation)]
+    broken = [value for value in values if not meets(value, expectation)]
     text = expectation.measure.written((broken or values)[0])
     if broken and len(values) > 1:
         text = f"{text}, with {len(broken)} of {len(values)} seeds"
     return Checked(expectation.text, not broken, f"nothing to measure: {text}" if None in values else text)
-
-
-def _meets(value: Value | None, expectation: Expectation) -> bool:
-    if value is None or (value.at_least and expectation.comparison not in (">", ">=")):
-        return False
-    return bool(_COMPARISONS[expectation.comparison](value.number, expectation.bound))
 
 
 def _check_not_worse(expectation: Expectation, after: Sequence[Figures], before: Sequence[Figures]) -> Checked:

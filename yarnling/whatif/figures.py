@@ -52,7 +52,8 @@ class GroupFigures(Struct, frozen=True):
     {NODE_LOCAL...: containers}, of those that wanted a host. `surplus`: allocated and released unused, not among
     `containers`. `lost`: with preempted containers; `lost_with_nodes`: with containers of nodes that were lost or
     decommissioned, and of AMs on them. `node_ms`: how long machines were there, all together; None for a part of the
-    cluster.
+    cluster. `mean_run_ms`: from the submission of applications to their end, of those that
+    finished; None if none.
     """
 
     name: str
@@ -78,6 +79,7 @@ class GroupFigures(Struct, frozen=True):
     surplus: int = 0
     lost_with_nodes: LostWork = LostWork()
     node_ms: int | None = None
+    mean_run_ms: float | None = None
 
 
 class NodeFigures(Struct, frozen=True):
@@ -286,6 +288,7 @@ class _Outcomes:
             lost_with_nodes=tally.lost(End.LOST),
             locality={name: tally.localities[name] for name in LOCALITIES if tally.localities[name]},
             surplus=sum(app.surplus for app in apps),
+            mean_run_ms=_mean_run_ms(apps),
         )
 
     def _is_refused(self, position: int) -> bool:
@@ -320,6 +323,13 @@ class _Outcomes:
                 LongestWait(wait, at_ms, app.name, app.queue, app.user, container.is_am, explanation=long.explanation)
             )
         return tuple(sorted(found, key=lambda each: -each.wait.ms)[:LONGEST_WAITS])
+
+
+def _mean_run_ms(applications: Iterable[ApplicationOutcome]) -> float | None:
+    """The mean time from submission to end of the applications that finished; None without any."""
+    finished = [app for app in applications if app.state == FINISHED]
+    times = [app.ended_ms - app.submitted_ms for app in finished if app.ended_ms is not None]
+    return sum(times) / len(times) if times else None
 
 
 def _leaf_queues(result: WhatIfResult) -> list[str]:

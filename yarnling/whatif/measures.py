@@ -118,6 +118,15 @@ def _wait(field: str, *, of_ams: bool = False) -> Callable[[GroupFigures, QueueU
     return value
 
 
+def _mean_run(group: GroupFigures, use: QueueUse | None) -> Value | None:
+    return None if group.mean_run_ms is None else Value(group.mean_run_ms)
+
+
+def _mean_wait(group: GroupFigures, use: QueueUse | None) -> Value | None:
+    waits = group.waits
+    return Value(waits.total_ms / waits.count, waits.unfinished > 0) if waits.count else None
+
+
 def _number(of: Callable[[GroupFigures], float]) -> Callable[[GroupFigures, QueueUse | None], Value | None]:
     return lambda group, use: Value(of(group))
 
@@ -146,6 +155,8 @@ MEASURES = {
         Measure("longest wait", _D, _LOWER, 0, _wait("longest")),
         Measure("p50 AM wait", _D, _LOWER, 0, _wait("p50", of_ams=True)),
         Measure("p95 AM wait", _D, _LOWER, 2, _wait("p95", of_ams=True)),
+        Measure("mean wait", _D, _LOWER, 0, _mean_wait),
+        Measure("mean run time", _D, _LOWER, 0, _mean_run),
         Measure("unallocated containers", _C, _LOWER, 5, _number(lambda group: group.waits.unfinished)),
         Measure("preempted containers", _C, _LOWER, 3, _number(lambda group: group.lost.containers)),
         Measure("lost work", _D, _LOWER, 1, _number(lambda group: group.lost.container_ms)),

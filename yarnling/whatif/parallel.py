@@ -11,18 +11,21 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from yarn.errors import InternalError
 from yarnling.cluster.processes import die_with_parent
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.run import HowFar
+from yarnling.whatif.run import HowFar, Progress
 from yarnling.whatif.sides import SideRun, run_once
 
+T = TypeVar("T")
 Outcome: TypeAlias = tuple[Figures, WhatIfResult | None]
 Report: TypeAlias = Callable[[int, HowFar], None]
 """Called with the number of a run, from 0, and how far it is."""
+Work: TypeAlias = Callable[[SideRun, Progress], T]
+"""Simulates: a function of a module, which another process can import. It ends early if its progress returns False."""
 POLL_S = 0.2
 
 
@@ -34,18 +37,51 @@ def run_all(runs: Sequence[SideRun], report: Report) -> list[Outcome]:
     """
     if len(runs) == 1:
         return [run_once(runs[0], lambda how_far: _reported(report, how_far))]
+    with processes(min(len(runs), cores())) as pool:
+        outcomes = dict(pool.outcomes(run_once, runs, report))
+    return [outcomes[number] for number in range(len(runs))]
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class ProcessesOfRuns:
+    """Processes that wait for simulations."""
+
+    def __init__(self, executor: ProcessPoolExecutor, times: SimpleQueue[tuple[int, HowFar]]) -> None:
+        self._executor = executor
+        self._times = times
+
+    def outcomes(self, work: Work[T], runs: Sequence[SideRun], report: Report) -> Iterator[tuple[int, T]]:
+        """The number of each run, from 0, with the outcome of its work, in the order in which they end."""
+        with _ctrl_c_waits():
+            numbers = {self._executor.submit(_run, work, number, run): number for number, run in enumerate(runs)}
+            # The pool watches the process that it started last only from the next submit on.
+            self._executor.submit(_nothing)
+        left: set[Future[T]] = set(numbers)
+        while left:
+            done, left = wait(left, POLL_S, FIRST_COMPLETED)
+            while not self._times.empty():
+                report(*self._times.get())
+            for future in done:
+                yield numbers[future], future.result()
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[ProcessesOfRuns]:
+    """Start so many processes; they end with the context, those that still simulate within a virtual minute.
+
+    Raises InternalError if one of them is killed.
+    """
     # Not forked: threads of gRPC and of the progress bar may hold locks.
     context = get_context("spawn")
     times: SimpleQueue[tuple[int, HowFar]] = context.SimpleQueue()
     stop = context.Event()
-    workers = min(len(runs), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, context, _set_up, (os.getpid(), times, stop)) as pool:
         try:
-            with _ctrl_c_waits():
-                futures = [pool.submit(_run, number, run) for number, run in enumerate(runs)]
-                # The pool watches the process that it started last only from the next submit on.
-                pool.submit(_nothing)
-            return _followed(futures, times, report)
+            yield ProcessesOfRuns(pool, times)
         except BrokenProcessPool:
             raise InternalError("the process of a simulation was killed (it may need more memory)") from None
         finally:
@@ -66,19 +102,6 @@ def _ctrl_c_waits() -> Iterator[None]:
 def _reported(report: Report, how_far: HowFar) -> bool:
     report(0, how_far)
     return True
-
-
-def _followed(
-    futures: Sequence[Future[Outcome]], times: SimpleQueue[tuple[int, HowFar]], report: Report
-) -> list[Outcome]:
-    left = set(futures)
-    while left:
-        done, left = wait(left, POLL_S, FIRST_COMPLETED)
-        while not times.empty():
-            report(*times.get())
-        for future in done:
-            future.result()
-    return [future.result() for future in futures]
 
 
 class _Shared:
@@ -102,9 +125,9 @@ def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, HowFar]], stop: Event
 def _nothing() -> None: ...
 
 
-def _run(number: int, run: SideRun) -> Outcome:
+def _run(work: Work[T], number: int, run: SideRun) -> T:
     def progress(how_far: HowFar) -> bool:
         _Shared.times.put((number, how_far))
         return not _Shared.stop.is_set()
 
-    return run_once(run, progress)
+    return work(run, progress)

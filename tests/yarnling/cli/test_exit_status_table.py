@@ -28,6 +28,7 @@ STATUS = {
 """{kind of fault: exit status}"""
 
 WORKLOAD = "--workload {workload} --nodes {nodes}"
+SEARCH = f"{WORKLOAD} -o {{out}}"
 LOTS = "-D yarn.scheduler.minimum-allocation-mb=lots"
 
 CASES = {
@@ -249,6 +250,28 @@ CASES = {
         NOT_WRITABLE: ["{sweep} -o {file}/x.sqlite"],
         FAULT_OF_OURS: ["yarnling.cli.sweep.read_sweep {sweep} -o {out}.sqlite"],
     },
+    "simulate search": {
+        MISSING_FILE: [
+            f"{SEARCH} --conf {{missing}} --goals {{goals}}",
+            f"{SEARCH} --conf {{conf}} --goals {{missing}}",
+            "--workload {missing} --nodes {nodes} -o {out} --conf {conf} --goals {goals}",
+        ],
+        MALFORMED_FILE: [
+            f"{SEARCH} --conf {{bad_conf}} --goals {{goals}}",
+            f"{SEARCH} --conf {{conf}} --goals {{bad}}.yaml",
+        ],
+        UNKNOWN_NAME: [
+            f"{SEARCH} --conf {{conf}} --goals {{unknown_goals}}",
+            f"{SEARCH} --conf {{conf}} --goals {{goals}} --queue-map nosuch=default",
+        ],
+        WRONG_VALUE: [
+            f"{SEARCH} --conf {{conf}} --goals {{goals}} {LOTS}",
+            f"{SEARCH} --conf {{conf}} --goals {{goals}} --until x",
+        ],
+        OTHER_FORMAT: [f"{WORKLOAD} -o {{out}}.html --conf {{conf}} --goals {{goals}}"],
+        NOT_WRITABLE: [f"{WORKLOAD} -o {{file}}/x --conf {{conf}} --goals {{goals}}"],
+        FAULT_OF_OURS: [f"yarnling.cli.search.read_workload {SEARCH} --conf {{conf}} --goals {{goals}}"],
+    },
     "simulate step": {
         MISSING_FILE: [
             "{missing}.yaml",
@@ -310,6 +333,8 @@ applications:
     "nodes.yaml": "nodes:\n- {memory_mb: 8192, vcores: 8, count: 2}\n",
     "sweep.yaml": "plans: [kill-node]\nseeds: 1\n",
     "unknown_sweep.yaml": "plans: [nosuch]\nseeds: 1\n",
+    "goals.yaml": "goals: [every container is allocated]\nchange: [{queue: default, key: priority, from: 1, to: 2}]\n",
+    "unknown_goals.yaml": "goals: [every container is allocated]\nchange: [{queue: no, key: state, values: [a, b]}]\n",
     "trace.jsonl": '{"run": 2, "title": "a run"}\n[1000, "rm", {}, []]\n',
     "queues.json": """
 {"scheduler": {"schedulerInfo": {"type": "capacityScheduler", "capacity": 100.0, "maxCapacity": 100.0, "queueName":
@@ -330,7 +355,10 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     named = {
         name: home / name for name in ("missing", "out", "bad", "none", "text", "bad_conf", "conf", "empty", "file")
     }
-    whole = ("workload.yaml", "nodes.yaml", "sweep.yaml", "unknown_sweep.yaml", "trace.jsonl", "queues.json")
+    whole = (
+        *("workload.yaml", "nodes.yaml", "sweep.yaml", "unknown_sweep.yaml", "trace.jsonl", "queues.json"),
+        *("goals.yaml", "unknown_goals.yaml"),
+    )
     return {name: str(path) for name, path in {**named, **{Path(name).stem: home / name for name in whole}}.items()}
 
 

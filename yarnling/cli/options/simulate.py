@@ -136,6 +136,38 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     as_json: Json = False
 
 
+class SearchOptions(Struct, frozen=True, kw_only=True):
+    """The options of a search. `workers`: 0 for all cores; `time`: "" for no bound."""
+
+    conf: Annotated[Path, typer.Option(metavar="DIR", help="The configuration to change: *-site.xml files.")]
+    workload: Annotated[Path, typer.Option(metavar="FILE", help="The applications: see yarnling workload formats.")]
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="The machines of the cluster.")]
+    goals: Annotated[Path, typer.Option(metavar="FILE", help="Goals, and what may change to meet them (YAML).")]
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Write the change, a report and all runs here; continued."),
+    ]
+    until: _Until = "24h"
+    trials: Annotated[int, typer.Option(metavar="N", help="Try at most so many configurations.", min=1)] = 100
+    time: Annotated[str, typer.Option(metavar="TIME", help="Begin no other after this real time: 90s, 30m, 2h.")] = ""
+    seeds: Annotated[
+        int, typer.Option(metavar="N", help="Runs of a configuration; goals must hold in each.", min=1)
+    ] = 3
+    first_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first run.", min=0)] = 1
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search itself.", min=0)] = 1
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="Processes on this machine (default: one for each core).", min=0)
+    ] = 0
+    define: Define = []
+    queue_map: _QueueMap = []
+    strict: Strict = False
+    as_json: Json = False
+
+    @property
+    def definitions(self) -> list[str]:
+        return [*self.define, *strict_settings(self.strict)]
+
+
 class StepOptions(Struct, frozen=True, kw_only=True):
     """The options of stepping through a run."""
 
