@@ -1,0 +1,99 @@
+"""Simulations promise what Hadoop's own ResourceManager needed in real time for the same workload. Needs no Java."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.hadoop.truth.judge import (
+    BEGIN,
+    FIGURES,
+    Verdict,
+    judge,
+    page_with,
+    recordings_of,
+    simulated_times,
+    tables,
+    value_of,
+)
+from tests.hadoop.truth.recording import directories
+from tests.hadoop.truth.runs import CONFIGURATIONS, RUNS, TrueRun, workload_of
+from yarn.times import HOUR_MS
+from yarnling.whatif.prediction_error import Compared, run_times
+from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
+from yarnling.workload.model import RequestStyle, Workload
+from yarnling.workload.run_times import ApplicationTimes, RunTimes, UseOverTime
+
+RECORDED = [run for run in RUNS if directories(run)]
+WITHIN = {"makespan": 1.5, "mean run time": 3.5, "use over time": 4.0, "one application": 0.045}
+"""{figure: its largest error, in percent, points, or a fraction}; one seed is less exact than the tables' three."""
+AM_WAIT_PERCENT, AM_WAIT_MS = 8, 2500
+
+
+def am_wait_is_right(compared: Compared | None) -> bool:
+    """True if the wait is within AM_WAIT_PERCENT or AM_WAIT_MS of the true one."""
+    if compared is None or compared.error is None:
+        return compared is None
+    off_ms = abs(compared.simulated - compared.recorded)
+    return abs(100 * compared.error) <= AM_WAIT_PERCENT or off_ms <= AM_WAIT_MS
+
+
+def judged(run: TrueRun) -> Verdict:
+    return judge(run, recordings_of(run)[:1], [simulated_times(run, seed=1)])
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("run", RECORDED, ids=lambda run: run.name)
+def test_a_simulation_promises_what_hadoop_needed(run: TrueRun) -> None:
+    verdict = judged(run)
+    errors = {name: value_of(verdict, FIGURES[name]) or 0.0 for name in WITHIN}
+    assert {name: error for name, error in errors.items() if abs(error) > WITHIN[name]} == {}
+    waits = {group.name: group.am_wait_p95_ms for group in verdict.errors[0].queues}
+    assert {name: wait for name, wait in waits.items() if not am_wait_is_right(wait)} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+def test_ams_that_do_not_ask_again_would_promise_too_much() -> None:
+    (run,) = (run for run in RECORDED if run.name == "quick-starts")
+    applications = workload_of(run).applications
+    exact = Workload(tuple(replace(one, client=RequestStyle.EXACT) for one in applications))
+    conf = what_if_configuration(CONFIGURATIONS / run.configuration, run.settings).conf
+    result = run_what_if(conf, exact, run.nodes, RunOptions(until_ms=HOUR_MS))
+    verdict = judge(run, recordings_of(run)[:1], [run_times(result)])
+    assert (value_of(verdict, FIGURES["makespan"]) or 0) < -2
+    assert (value_of(verdict, FIGURES["mean run time"]) or 0) < -5
+
+
+def times(ended_ms: int) -> RunTimes:
+    """A run of one application, which ends then."""
+    one = ApplicationTimes(name="a", queue="root.etl", submitted_ms=0, am_allocated_ms=1000, ended_ms=ended_ms)
+    return RunTimes((one,), {"": UseOverTime((0, ended_ms), (1024, 0))}, 2048)
+
+
+def test_an_error_is_the_mean_over_all_recordings_and_has_its_floor() -> None:
+    run = RUNS[0]
+    verdict = judge(run, [times(10_000), times(12_500)], [times(11_000), times(11_500)])
+    assert value_of(verdict, FIGURES["makespan"]) == pytest.approx((12.5 - 10) / 2)
+    header, _, row, *rest = tables([verdict])
+    assert header.startswith("| run | makespan | mean run time |")
+    assert row.startswith(f"| {run.name}: {run.about} | +1.2 (25.0) | +1.2 (25.0) | +0.0 (0.0) | - |")
+    assert rest[-1].startswith(f"| {run.name} | etl | 1 s | 1 s | +0.0 (0.0) | 11 s | 11 s | +1.2 (25.0) |")
+    alone = judge(run, [times(10_000)], [times(11_000)])
+    assert "| +10.0 (-) |" in tables([alone])[2]
+
+
+def test_the_change_of_a_queue_is_compared_where_both_sides_are_recorded() -> None:
+    by_name = {run.name: run for run in RUNS}
+    before = judge(by_name["overload-before"], [times(10_000)], [times(10_000)])
+    after = judge(by_name["overload-after"], [times(15_000)], [times(14_000)])
+    assert tables([before, after])[-1] == "| etl | +50 % | +40 % |"
+    assert not any(line.startswith("| queue | change") for line in tables([before]))
+
+
+def test_the_page_is_written_between_its_marks() -> None:
+    page = "# One\n\n<!-- true runs: begin -->\nold\n<!-- true runs: end -->\n\nlast\n"
+    written = page_with(page, ["| new |"])
+    assert written == f"# One\n\n{BEGIN}\n\n| new |\n\n<!-- true runs: end -->\n\nlast\n"
+    assert page_with(written, ["| new |"]) == written
