@@ -246,6 +246,41 @@ ASKERS = (
     put(update(queue("root.dev.b", user_limit_factor="3"))),
     GET,
 )
+INTERFACE_CHANGE = {
+    **update(queue("root.dev.b", capacity="100")),
+    "add-queue": [queue("root.new", capacity="0", maximum_capacity="50")],
+    "remove-queue": "root.dev.a",
+    "global-updates": [glob(maximum_applications="900", user_metrics_enable="true")["global-updates"]],
+}
+"""As the Capacity Scheduler UI of Hadoop's trunk sends it: one removed queue is a text, global updates are in a list."""
+INTERFACES = (
+    Request("GET", CONF, accept=JSON, user="yarn"),
+    put(
+        '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<sched-conf>\n'
+        + "\n".join(
+            xml_queue(
+                "update-queue",
+                f"root.{name}",
+                **{"capacity": capacity, "state": "RUNNING", "ordering-policy": "fifo"},
+                **{"leaf-queue-template.ordering-policy": "fifo"},
+            )
+            for name, capacity in (("default", "45.0"), ("old", "15.0"))
+        )
+        + "\n</sched-conf>",
+        sent_type=XML,
+        accept=XML,
+        user="yarn",
+    ),
+    put(update(queue("root.dev.a", state="STOPPED")), accept=JSON, user="yarn"),
+    validate(INTERFACE_CHANGE, accept=JSON, user="yarn"),
+    put({**INTERFACE_CHANGE, "version": 3}, accept=JSON, user="yarn"),
+    put(
+        {"update-queue": {"queue-name": "root.new", "params": [{"entry": {"key": "user-limit-factor", "value": "2"}}]}}
+    ),
+    Request("GET", f"{CONF}/version", accept=JSON, user="yarn"),
+    Request("GET", CONF, accept=JSON, user="yarn"),
+)
+"""Requests of web interfaces for queues: yarn-scheduler-ui (XML), and the one of Hadoop's trunk (JSON)."""
 MEMORY = {STORE_CLASS: "memory"}
 ADMINS = {"yarn.admin.acl": "admin"}
 ACLS = {"yarn.acl.enable": "true", **ADMINS}
@@ -254,6 +289,7 @@ SCENES = (
     Scene("file", {}, (GET, Request("GET", CONF, accept=XML), VERSION, FORMAT, put(SWAP), validate(SWAP))),
     Scene("memory", MEMORY, (*READS, *CHANGES, FORMAT, *REFUSALS, *VALIDATIONS, *FORMATS, Restart(), GET, VERSION)),
     Scene("oddities", MEMORY, ODDITIES),
+    Scene("interfaces", FS, INTERFACES),
     Scene(
         "fs",
         FS,

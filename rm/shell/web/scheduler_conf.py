@@ -26,7 +26,7 @@ from wire.web.access import AccessRefused
 from wire.web.application import JSON_UTF8, XML_UTF8, Answer, TextAnswer, WebRoute
 from wire.web.document import Document, Element, Style, many
 from wire.web.errors import PlainRefusal, bad_request, forbidden
-from wire.web.request import Body, WebRequest, entries_of, member, members, text_of
+from wire.web.request import Body, WebRequest, entries_of, members, text_of
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Severity
@@ -172,7 +172,9 @@ def _queue(info: Body, field: str) -> QueueConfigInfo:
 
 
 def _params(body: dict[str, Body], name: str) -> dict[str, str | None]:
-    entries = entries_of(member(body, name))
+    """{key: value} of a map, or of a list of maps as web interfaces send it."""
+    maps = (each for each in members(body, name) if isinstance(each, dict))
+    entries = {key: value for each in maps for key, value in entries_of(each).items()}
     return {key: text_of({key: value}, key) for key, value in entries.items()}
 
 

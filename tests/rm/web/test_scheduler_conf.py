@@ -45,6 +45,8 @@ DIFFERENCES = {
 }
 """{what Hadoop's answer contains: why yarnling's has another text}."""
 
+SWAP_PATH = put(SWAP).target
+
 
 def conf_of(scene: Scene, tmp_path: Path) -> Configuration:
     values = {"yarn.yarnling.web.enabled": "true", WEB: "127.0.0.1:0", **scene.site(tmp_path / "store"), **scene.queues}
@@ -157,3 +159,13 @@ async def test_an_administrator_of_a_queue_cannot_set_keys_that_are_no_queues(tm
     async with serving(memory(tmp_path, **admins)) as cluster:
         reply = await answer(cluster, put(change, user="dora"))
     assert reply["body"] == "User is not admin of all modified queues."
+
+
+async def test_a_page_behind_a_proxy_that_keeps_the_host_may_change_queues(tmp_path: Path) -> None:
+    """Web interfaces for queues are served beside the ResourceManager."""
+    page = {"Host": "localhost:8080", "Content-Type": "application/json"}
+    async with serving(memory(tmp_path)) as cluster:
+        for origin, status in (("http://localhost:8080", 200), ("http://example.org", 403)):
+            headers = {**page, "Origin": origin}
+            reply = await http.ask(cluster.addresses[WEB], SWAP_PATH, method="PUT", body=SWAP, headers=headers)
+            assert reply.status == status, reply.text
