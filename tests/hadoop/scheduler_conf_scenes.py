@@ -252,7 +252,7 @@ INTERFACE_CHANGE = {
     "remove-queue": "root.dev.a",
     "global-updates": [glob(maximum_applications="900", user_metrics_enable="true")["global-updates"]],
 }
-"""As the Capacity Scheduler UI of Hadoop's trunk sends it: one removed queue is a text, global updates are in a list."""
+"""As the Capacity Scheduler UI of Hadoop's trunk sends it: one removed queue is a text, global updates are a list."""
 INTERFACES = (
     Request("GET", CONF, accept=JSON, user="yarn"),
     put(
