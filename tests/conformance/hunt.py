@@ -19,6 +19,7 @@ from tests.conformance.generator import generate
 from tests.conformance.minimiser import Minimiser
 from tests.conformance.oracle.hadoop import Hadoop
 from tests.conformance.scenario import RECORDING_SUFFIX, Json, Scenario, write_lines
+from yarn.java.versions import HADOOP_VERSION
 
 COMPARE_SECONDS_MAX = 120
 """A step of our core that takes longer counts as not coming to rest."""
@@ -36,6 +37,7 @@ class Hunt:
     steps: int
     every: bool = False
     minimise: bool = True
+    release: str = HADOOP_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def _own_hadoop() -> Hadoop:
 
 def _look_at(hunt: Hunt, seed: int) -> Finding:
     hadoop = _own_hadoop()
-    scenario = generate(seed, hunt.steps, hunt.allowed, every=hunt.every)
+    scenario = generate(seed, hunt.steps, hunt.allowed, every=hunt.every).on_release(hunt.release)
     lines = list(hadoop.record(scenario))
     outcome = compare_lines(scenario.name, lines)
     steps = steps_compared(lines)

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from wire.files.hadoop_xml import read_file
+from yarn.java.versions import HADOOP_VERSION
+from yarn.settings.scheduler import SCHEDULE_ASYNCHRONOUSLY
 
 Json = dict[str, Any]
 
 RECORDING_SUFFIX = ".jsonl.gz"
+
+HEARTBEATS_PLACE = {SCHEDULE_ASYNCHRONOUSLY.key: "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,11 @@ class Scenario:
     configuration: dict[str, str]
     steps: Sequence[Json]
     about: Json = field(default_factory=dict)
+
+    @property
+    def release(self) -> str:
+        """The release of Hadoop whose ResourceManager records it."""
+        return str(self.about.get("release", HADOOP_VERSION))
 
     @property
     def header(self) -> Json:
@@ -48,6 +57,13 @@ class Scenario:
 
     def with_steps(self, steps: Sequence[Json]) -> Scenario:
         return Scenario(self.name, self.configuration, steps, self.about)
+
+    def on_release(self, release: str) -> Scenario:
+        """The scenario for another release. Its heartbeats place containers, whatever the release's default is."""
+        if release == self.release:
+            return self
+        configuration = {**self.configuration, **HEARTBEATS_PLACE}
+        return Scenario(self.name, configuration, self.steps, {**self.about, "release": release})
 
     def with_configuration(self, configuration: dict[str, str]) -> Scenario:
         return Scenario(self.name, configuration, self.steps, self.about)

@@ -20,6 +20,7 @@ from tests.conformance.generator import STEPS_DEFAULT, generate
 from tests.conformance.hunt import Finding, Hunt, compare_lines, look_through, minimised, summary, without_messages
 from tests.conformance.oracle import hadoop
 from tests.conformance.scenario import RECORDING_SUFFIX, Scenario, read, read_lines, write_lines
+from yarn.java.versions import HADOOP_VERSION
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 progress_console = Console(stderr=True)
@@ -31,28 +32,36 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="The folder for what is m
 Features = Annotated[str, typer.Option(help="A set of features, or features with commas. A wrong name lists them all.")]
 Seeds = Annotated[str, typer.Option(help="FIRST:LAST, the last not among them.")]
 Steps = Annotated[int, typer.Option(min=1, help="How many steps each scenario has.")]
+Release = Annotated[str, typer.Option(help="The release of Hadoop.")]
+OtherRelease = Annotated[str | None, typer.Option("--release", help="Another release of Hadoop than before.")]
 Every = Annotated[bool, typer.Option("--every", help="All features in each scenario, not some by its seed.")]
 
 
 @app.command()
-def build() -> None:
+def build(release: Release = HADOOP_VERSION) -> None:
     """Download Hadoop's artifacts and compile the driver, unless done. Other commands do this themselves."""
-    typer.echo(hadoop.build())
+    typer.echo(hadoop.build(release))
 
 
 @app.command()
-def record(files: Files, out: Out) -> None:
+def record(files: Files, out: Out, release: OtherRelease = None) -> None:
     """Record scenarios, or the scenarios of recordings once more."""
-    _record((read(path) for path in _found(files)), out)
+    scenarios = (read(path) for path in _found(files))
+    _record((scenario.on_release(release or scenario.release) for scenario in scenarios), out)
 
 
 @app.command()
 def random(
-    out: Out, seeds: Seeds, features: Features = "random", steps: Steps = STEPS_DEFAULT, every: Every = False
+    out: Out,
+    seeds: Seeds,
+    features: Features = "random",
+    steps: Steps = STEPS_DEFAULT,
+    every: Every = False,
+    release: Release = HADOOP_VERSION,
 ) -> None:
     """Record random scenarios."""
     allowed = _allowed(features)
-    _record((generate(seed, steps, allowed, every=every) for seed in _seeds(seeds)), out)
+    _record((generate(seed, steps, allowed, every=every).on_release(release) for seed in _seeds(seeds)), out)
 
 
 @app.command()
@@ -111,11 +120,12 @@ def hunt(
     steps: Steps = STEPS_DEFAULT,
     every: Every = False,
     minimise: Annotated[bool, typer.Option(help="Make what differs as small as possible.")] = True,
+    release: Release = HADOOP_VERSION,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, each with a JVM.")] = os.cpu_count() or 1,
 ) -> None:
     """Record random scenarios, compare the core with them, keep the smallest that differ. Exit 1 if any."""
-    hadoop.build()
-    plan = Hunt(out, _allowed(features), steps, every=every, minimise=minimise)
+    hadoop.build(release)
+    plan = Hunt(out, _allowed(features), steps, every=every, minimise=minimise, release=release)
     chosen, findings = _seeds(seeds), list[Finding]()
     with Progress(console=progress_console, transient=True, disable=not progress_console.is_terminal) as progress:
         for finding in progress.track(look_through(plan, chosen, jobs), len(chosen), description="hunting"):

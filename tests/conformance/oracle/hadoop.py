@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.conformance.scenario import Json, Scenario
+from yarn.java.versions import HADOOP_VERSION
 
 SOURCES = Path(__file__).resolve().parent
 BUILDS = Path(os.environ.get("YARNLING_ORACLE_BUILDS", Path.home() / ".cache" / "yarnling" / "oracle"))
@@ -40,7 +41,7 @@ ANSWER_SECONDS_MAX = 90
 _CLOSE_SECONDS_MAX = 60
 
 JVMS_MAX = 3
-"""JVMs that are kept for different lists of resource types; each takes some 300 MB."""
+"""JVMs that are kept for different releases and lists of resource types; each takes some 300 MB."""
 
 REQUEST_SHOWN_MAX = 200
 
@@ -49,16 +50,20 @@ class OracleError(Exception):
     """The driver cannot be built or has died. The message says what to do."""
 
 
-def build() -> Path:
-    """Build the driver unless that is done; its folder. Needs a JDK (17 or newer), Maven, and Maven Central once."""
-    folder = BUILDS / _fingerprint()
+def build(release: str = HADOOP_VERSION) -> Path:
+    """Build the driver for a release of Hadoop unless that is done; its folder.
+
+    Needs a JDK (17 or newer), Maven, and Maven Central once.
+    """
+    folder = BUILDS / f"{_fingerprint()}-{release}"
     classpath = folder / "classpath"
     if classpath.exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / "classpath.unfinished"
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={unfinished}"]
-    command = ["mvn", "-q", "-B", "-f", str(SOURCES / "pom.xml"), f"-Dfolder={folder}", *goals]
+    properties = [f"-Dfolder={folder}", f"-Dhadoop={release}"]
+    command = ["mvn", "-q", "-B", "-f", str(SOURCES / "pom.xml"), *properties, *goals]
     try:
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     except FileNotFoundError as error:
@@ -80,12 +85,12 @@ def _fingerprint() -> str:
 class Hadoop:
     """Records scenarios, one at a time. Used as a context; `record` may be called again and again.
 
-    Hadoop keeps the first list of resource types that it reads in static fields, so each list has a JVM of its own.
+    Hadoop keeps the first list of resource types that it reads in static fields, so each list has a JVM of its own; so
+    has each release.
     """
 
     def __init__(self) -> None:
-        self._folder = build()
-        self._jvms: dict[str, subprocess.Popen[str]] = {}
+        self._jvms: dict[tuple[str, str], subprocess.Popen[str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -97,8 +102,8 @@ class Hadoop:
 
     def record(self, scenario: Scenario) -> Iterator[Json]:
         """The lines of the scenario's recording, as Hadoop gives them. Raises OracleError if the JVM dies."""
-        types = scenario.configuration.get("yarn.resource-types", "")
-        jvm = self._running(types)
+        kind = (scenario.release, scenario.configuration.get("yarn.resource-types", ""))
+        jvm = self._running(kind)
         first = _ask(jvm, {"conf": scenario.configuration})
         yield {**scenario.header, **first}
         if "error" in first:
@@ -106,7 +111,7 @@ class Hadoop:
         for step in scenario.steps:
             answer = _ask(jvm, step)
             if "hang" in answer:
-                _end(self._jvms.pop(types))
+                _end(self._jvms.pop(kind))
                 yield {"hang": True, "at": step}
                 return
             yield {"step": step, **answer}
@@ -117,28 +122,29 @@ class Hadoop:
             _, jvm = self._jvms.popitem()
             _end(jvm)
 
-    def _running(self, types: str) -> subprocess.Popen[str]:
-        if types not in self._jvms:
+    def _running(self, kind: tuple[str, str]) -> subprocess.Popen[str]:
+        if kind not in self._jvms:
             if len(self._jvms) == JVMS_MAX:
                 oldest = next(iter(self._jvms))
                 _end(self._jvms.pop(oldest))
-            self._jvms[types] = self._spawn()
-        return self._jvms[types]
+            self._jvms[kind] = _spawn(build(kind[0]))
+        return self._jvms[kind]
 
-    def _spawn(self) -> subprocess.Popen[str]:
-        hosts = self._folder / "hosts"
-        # Look up hosts in files only: a scenario's hosts do not resolve, and DNS takes seconds to answer that.
-        hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
-        classpath = f"{self._folder / 'classes'}{os.pathsep}{(self._folder / 'classpath').read_text()}"
-        options = [*_JVM_OPTIONS, f"-Djdk.net.hosts.file={hosts}", "-cp", classpath]
-        return subprocess.Popen(
-            ["java", *options, "conformance.Driver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=self._folder,
-        )
+
+def _spawn(folder: Path) -> subprocess.Popen[str]:
+    hosts = folder / "hosts"
+    # Look up hosts in files only: a scenario's hosts do not resolve, and DNS takes seconds to answer that.
+    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
+    classpath = f"{folder / 'classes'}{os.pathsep}{(folder / 'classpath').read_text()}"
+    options = [*_JVM_OPTIONS, f"-Djdk.net.hosts.file={hosts}", "-cp", classpath]
+    return subprocess.Popen(
+        ["java", *options, "conformance.Driver"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+    )
 
 
 def _ask(jvm: subprocess.Popen[str], request: dict[str, Any]) -> Json:
