@@ -13,6 +13,7 @@ from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import MEMORY_MB, VCORES, Extra, Resource
 from yarn.settings import logs, nodemanager, resourcemanager, yarnling
+from yarn.settings.release import RELEASE
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
@@ -85,7 +86,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
         aggregate_logs=logs.AGGREGATION_ENABLED.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
-        rm_minimum_version=nodemanager.RM_MINIMUM_VERSION.minimum(conf),
+        rm_minimum_version=nodemanager.RM_MINIMUM_VERSION.minimum(conf, RELEASE.of(conf).version),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
     )

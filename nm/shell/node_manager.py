@@ -40,6 +40,7 @@ from wire.event_log import open_event_log
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.settings import nodemanager
+from yarn.settings.release import RELEASE
 from yarn.settings.yarnling import EMULATION_TABLE
 
 _EXITS_WAIT_S = 1.0
@@ -67,7 +68,8 @@ class SharedServices:
         conf, machine = environment.conf, hardware()
         self.environment = environment
         self.clock: Callable[[], int] = WallClock()
-        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine), http_port)
+        version = RELEASE.of(conf).version
+        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine), http_port, version)
         zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
         self.settings = core_settings(conf, zone_ms, emulation_of(conf))
         self.disk_settings = DiskSettings.read(conf)

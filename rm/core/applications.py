@@ -10,7 +10,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from rm.core.lifecycle_events import FinishedContainersPulledByAM, RMAppAttemptContainerFinished
+from rm.core.lifecycle_events import AppRejected, FinishedContainersPulledByAM, RMAppAttemptContainerFinished
 from rm.core.log_aggregation import AppLogAggregation
 from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState, RMAppState
@@ -157,6 +157,15 @@ class RMApp:
             placed=self.placed,
             recovering=recovering,
         )
+
+    def create_missing_queue(self) -> None:
+        """Have the application's queue created, where the release does that first; rejects it if there can be none."""
+        context, queue = self.context, self.submission.queue
+        refusal = context.scheduler.create_missing_queue(
+            self.application_id, queue, self.user, context.now_ms, placed=self.placed
+        )
+        if refusal is not None:
+            context.send(AppRejected(self.application_id, refusal))
 
     def end_lifetime_at(self, moment_ms: int) -> None:
         """End the lifetime at this time: the application is killed then, unless it has ended."""

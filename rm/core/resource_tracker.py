@@ -31,7 +31,7 @@ from rm.scheduler.capacity.booking import LOST_NODE, aborted_status
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
-from yarn.java.versions import HADOOP_VERSION, VERSION_CHARS_SHOWN, compare_versions
+from yarn.java.versions import VERSION_CHARS_SHOWN, compare_versions
 from yarn.protocols.inspection import RefusedStartReport
 from yarn.protocols.tracker import (
     REFUSAL_CHARS_MAX,
@@ -90,7 +90,8 @@ class ResourceTrackerService:
         if not context.settings.work_preserving:
             for report in request.containers:
                 self._report_am_end(node.node_id, report)
-        return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=HADOOP_VERSION)
+        version = context.settings.release.version
+        return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=version)
 
     def heartbeat(self, event: NodeHeartbeat) -> NodeHeartbeatResponse:
         """Process a heartbeat; returns the orders to the node.
@@ -227,9 +228,13 @@ class ResourceTrackerService:
         self._context.send(RMNodeStarted(node.node_id, (), (), request.health))
 
     def _refused(self, diagnostics: str) -> RegisterNodeManagerResponse:
-        self._context.warn(diagnostics)
+        context = self._context
+        context.warn(diagnostics)
         return RegisterNodeManagerResponse(
-            NodeAction.SHUTDOWN, self._context.cluster_timestamp, diagnostics=diagnostics, rm_version=HADOOP_VERSION
+            NodeAction.SHUTDOWN,
+            context.cluster_timestamp,
+            diagnostics=diagnostics,
+            rm_version=context.settings.release.version,
         )
 
     def _outdated(self, version: str) -> str:

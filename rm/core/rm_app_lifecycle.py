@@ -45,6 +45,7 @@ NO_LAUNCH_TIME = -1
 
 def store(app: RMApp, _: RMAppStart) -> None:
     """Store the submission, with the lifetime that its queue allows."""
+    app.create_missing_queue()
     app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
     if app.lifetime_s:
         app.end_lifetime_at(app.submit_ms + app.lifetime_s * 1000)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.settings import logs, resourcemanager, scheduler, yarnling
+from yarn.settings.release import RELEASE, HadoopRelease
 
 
 class RMSettings(Struct, frozen=True):
@@ -23,6 +24,7 @@ class RMSettings(Struct, frozen=True):
     am_expiry_ms: int
     allocation_expiry_ms: int
     node_heartbeat_interval_ms: int
+    release: HadoopRelease
     node_minimum_version: str | None
     lifetime_check_interval_ms: int
     decommissioning_poll_interval_ms: int
@@ -50,12 +52,14 @@ class RMSettings(Struct, frozen=True):
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
         """The settings in `conf`. Raises ConfigurationException for a value that cannot be read."""
+        release = RELEASE.of(conf)
         return cls(
             node_expiry_ms=resourcemanager.NM_EXPIRY_INTERVAL.of(conf),
             am_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
             allocation_expiry_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
             node_heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
-            node_minimum_version=resourcemanager.NM_MINIMUM_VERSION.minimum(conf),
+            release=release,
+            node_minimum_version=resourcemanager.NM_MINIMUM_VERSION.minimum(conf, release.version),
             lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
             decommissioning_poll_interval_ms=resourcemanager.DECOMMISSIONING_POLL_INTERVAL.of(conf),
             max_attempts=resourcemanager.AM_MAX_ATTEMPTS.of(conf),

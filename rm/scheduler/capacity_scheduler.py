@@ -208,6 +208,18 @@ class CapacityScheduler:
         else:
             self._applications.add(application_id, queue, user, priority, placed)
 
+    def create_missing_queue(
+        self, application_id: ApplicationId, queue: str, user: str, now_ms: int, *, placed: str | None = None
+    ) -> str | None:
+        """Create the queue of an application that is about to be stored; why that is not possible, or None.
+
+        Only releases that create queues then do so: the others do it when the application is added.
+        """
+        if not self._context.settings.release.creates_queues_before_storing:
+            return None
+        self._at(now_ms)
+        return self._applications.create_missing_queue(application_id, queue, user, placed)
+
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED: remove the application."""
         self._context.note_change()

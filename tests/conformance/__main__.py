@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tests.conformance.comparison import Difference, Outcome, compare_file
+from yarn.settings.release import RELEASES, known_releases
 
 SHOWN_MAX = 25
 """Differences of one step that --verbose shows."""
@@ -28,13 +30,16 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
     verbose: Annotated[bool, typer.Option(help="Every difference of the step, and where ours crashed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = os.cpu_count() or 1,
+    release: Annotated[str | None, typer.Option(help="The release of Hadoop to follow, not the recording's.")] = None,
 ) -> None:
     """Step the ResourceManager's core through recordings of Hadoop's own; exit 0 only if all are the same."""
     paths = [file for path in recordings for file in _files(path)]
     missing = [str(path) for path in paths if not path.is_file()]
     if missing or not paths:
         raise typer.BadParameter(f"no such recording: {', '.join(missing) or 'none in the folder'}")
-    outcomes = _compare_all(paths, jobs)
+    if release is not None and release not in RELEASES:
+        raise typer.BadParameter(f"--release {release}: write {known_releases()}")
+    outcomes = _compare_all(paths, jobs, release)
     failed = sum(not outcome.same for outcome in outcomes)
     if as_json:
         report = {
@@ -54,14 +59,14 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.glob("**/*.jsonl.gz")) if path.is_dir() else [path]
 
 
-def _compare_all(paths: list[Path], jobs: int) -> list[Outcome]:
+def _compare_all(paths: list[Path], jobs: int, release: str | None) -> list[Outcome]:
     """The results in the order of `paths`, with a progress bar on a terminal."""
-    console = Console(stderr=True)
+    console, compared = Console(stderr=True), partial(compare_file, release=release)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         if jobs == 1 or len(paths) == 1:
-            return [compare_file(path) for path in progress.track(paths, description="comparing")]
+            return [compared(path) for path in progress.track(paths, description="comparing")]
         with ProcessPoolExecutor(min(jobs, len(paths))) as pool:
-            return list(progress.track(pool.map(compare_file, paths), total=len(paths), description="comparing"))
+            return list(progress.track(pool.map(compared, paths), total=len(paths), description="comparing"))
 
 
 def _tell(outcome: Outcome, *, verbose: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.recording import Json, Recording, View, read
 from tests.conformance.view import look
 from yarn.faults import ConfigurationException
+from yarn.settings.release import RELEASE
 
 HADOOPS_OWN_FAILURE = "NullPointerException"
 """Errors with which Hadoop left a step half applied: what follows cannot be compared."""
@@ -52,20 +53,23 @@ class Outcome:
         return {"recording": self.name, "same": self.same, "steps": self.steps, "difference": first}
 
 
-def compare_file(path: Path) -> Outcome:
-    """Compare one recording. A file that is not a recording, or an error in our code, counts as a difference."""
+def compare_file(path: Path, release: str | None = None) -> Outcome:
+    """Compare one recording. A file that is not a recording, or an error in our code, counts as a difference.
+
+    `release`: follow the rules of this release of Hadoop, not those of the one that made the recording.
+    """
     try:
         recording = read(path)
     except (OSError, ValueError) as error:
         return Outcome(path.name, 0, (Difference(0, {}, "recording", "(readable)", f"{path}: {error}"),))
-    return compare(recording)
+    return compare(recording if release is None else replace(recording, release=release))
 
 
 def compare(recording: Recording) -> Outcome:
     """Compare until the first step that differs."""
     steps = len(recording.steps)
     try:
-        cluster = RecordedCluster(dict(recording.configuration))
+        cluster = RecordedCluster({**recording.configuration, RELEASE.key: recording.release})
     except ConfigurationException as error:
         if recording.error is not None:
             return Outcome(recording.name, steps)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yarn.java.values import to_float32
+from yarn.java.versions import HADOOP_VERSION
 
 Json = dict[str, Any]
 
@@ -32,12 +33,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A scenario with Hadoop's answers. `error` is the class of the exception that kept it from starting, if any.
+    """A scenario with the answers of a release of Hadoop.
 
+    `error` is the class of the exception that kept it from starting, if any.
     `restless`: a further step after which Hadoop did not come to rest, so there is nothing to compare it with.
     """
 
     name: str
+    release: str
     configuration: Mapping[str, str]
     error: str | None
     first_view: View
@@ -55,6 +58,7 @@ def read(path: Path) -> Recording:
     error = header.get("error")
     return Recording(
         name=path.name.removesuffix(".gz").removesuffix(".jsonl"),
+        release=header.get("release", HADOOP_VERSION),
         configuration=header["conf"],
         error=error["class"] if error else None,
         first_view=_view(header.get("delta", {})),

@@ -11,7 +11,6 @@ from wire.web.document import Element, Entries, many
 from wire.web.errors import WebException, bad_request
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import INT64_MAX, MEMORY_MB, Resource
 
 BUILT_FROM = "yarnling"
@@ -81,14 +80,14 @@ def parse_long(text: str) -> int | None:
     return int(text)
 
 
-def versions(role: str) -> dict[str, str]:
-    """The fields of versions in the info of a `resourceManager` or `nodeManager`."""
-    build = f"{HADOOP_VERSION} from {BUILT_FROM}"
+def versions(role: str, version: str) -> dict[str, str]:
+    """The fields of versions in the info of a `resourceManager` or `nodeManager` of this version."""
+    build = f"{version} from {BUILT_FROM}"
     return {
-        f"{role}Version": HADOOP_VERSION,
+        f"{role}Version": version,
         f"{role}BuildVersion": build,
         f"{role}VersionBuiltOn": BUILT_ON,
-        "hadoopVersion": HADOOP_VERSION,
+        "hadoopVersion": version,
         "hadoopBuildVersion": build,
         "hadoopVersionBuiltOn": BUILT_ON,
     }

@@ -81,11 +81,15 @@ class Setting(Generic[T]):
 
     def text(self, conf: Configuration) -> str | None:
         """The value's text, or the default's, with `${...}` replaced."""
-        value = conf.get(self.key)
-        if value is None and self.default is not None:
+        value, default = conf.get(self.key), self.default_in(conf)
+        if value is None and default is not None:
             named = {setting.key: setting.default for setting in self.refers if setting.default is not None}
-            value = conf.with_defaults(named).expand(self.default) if named else conf.expand(self.default)
+            value = conf.with_defaults(named).expand(default) if named else conf.expand(default)
         return value
+
+    def default_in(self, conf: Configuration) -> str | None:
+        """The default as text, which may depend on other keys; None if there is none."""
+        return self.default
 
     def faults(self, conf: Configuration) -> list[Fault]:
         """Errors and warnings about the value; empty if it is valid."""
@@ -176,10 +180,7 @@ class ChoiceSetting(Setting[str]):
 
 @dataclass(frozen=True)
 class VersionSetting(Setting[str]):
-    """A lower bound on the version of a peer: `NO_MINIMUM`, `equal` for the reader's own version, or a version.
-
-    `minimum` returns it as a version.
-    """
+    """A lower bound on the version of a peer: `NO_MINIMUM`, `equal` for the reader's own version, or a version."""
 
     kind = "version"
     equal: str = field(default="", kw_only=True)
@@ -190,12 +191,12 @@ class VersionSetting(Setting[str]):
     def remedy(self) -> str:
         return f"write {self.NO_MINIMUM}, {self.equal} or a version that starts with a digit, such as {HADOOP_VERSION}"
 
-    def minimum(self, conf: Configuration) -> str | None:
-        """The least version that a peer must have; None if it may have any."""
+    def minimum(self, conf: Configuration, own: str) -> str | None:
+        """The least version that a peer must have; None if it may have any. `own`: the reader's version."""
         value = self.of(conf)
         if value == self.NO_MINIMUM:
             return None
-        return HADOOP_VERSION if value == self.equal else value
+        return own if value == self.equal else value
 
     def parse(self, text: str) -> str:
         return text.strip()

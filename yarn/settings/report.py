@@ -115,7 +115,7 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] | 
         else:
             unknown.append(KeyUnknown(key, value, origin, _nearest(key, candidates)))
     defaulted = [
-        KeyDefaulted(setting.key, _default_shown(setting), setting.meaning)
+        KeyDefaulted(setting.key, _default_shown(setting, conf), setting.meaning)
         for setting in BY_KEY.values()
         if setting.key not in conf
     ]
@@ -152,9 +152,10 @@ def _shown(conf: Configuration, key: str) -> str:
         return written
 
 
-def _default_shown(setting: Setting[Any]) -> str:
-    if setting.default is not None:
-        return setting.default
+def _default_shown(setting: Setting[Any], conf: Configuration) -> str:
+    default = setting.default_in(conf)
+    if default is not None:
+        return default
     return f"as {setting.fallback.key}" if setting.fallback is not None else "not set"
 
 

@@ -21,6 +21,7 @@ from yarn.settings.kinds import (
     TimeSetting,
     key_pattern,
 )
+from yarn.settings.release import ReleasedBoolSetting
 
 PREFIX: Final = "yarn.scheduler.capacity."
 ROOT: Final = "root"
@@ -192,10 +193,11 @@ MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
     minimum=1,
     lenient=True,
 )
-SCHEDULE_ASYNCHRONOUSLY = BoolSetting(
+SCHEDULE_ASYNCHRONOUSLY = ReleasedBoolSetting(
     f"{PREFIX}schedule-asynchronously.enable",
     "false",
     "whether containers are placed by walks over all nodes instead of by node heartbeats",
+    switch="schedules_asynchronously",
 )
 ASYNCHRONOUS_INTERVAL = IntSetting(
     f"{PREFIX}schedule-asynchronously.scheduling-interval-ms",
@@ -212,6 +214,11 @@ ASYNCHRONOUS_THREADS = IntSetting(
     "walks over all nodes per interval",
     minimum=1,
     lenient=True,
+)
+AUTOCORRECT_CONTAINER_ALLOCATION = BoolSetting(
+    "yarn.resourcemanager.scheduler.autocorrect.container.allocation",
+    "false",
+    "whether requests are reduced by containers that the AM has not fetched yet (release 3.5.0)",
 )
 SKIP_NODE_MULTIPLIER = IntSetting(
     "yarn.scheduler.skip.node.multiplier",

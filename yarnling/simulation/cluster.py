@@ -26,6 +26,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import StateChanged
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
+from yarn.settings.release import RELEASE
 from yarn.states import DecommissionType
 from yarnling.faults.history import SILENT, History, ProcessRole
 from yarnling.run.trace import Trace
@@ -119,7 +120,7 @@ class SimulatedCluster:
             trace=trace,
         )
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
-        settings = core_settings(conf, 0, table)
+        settings, version = core_settings(conf, 0, table), RELEASE.of(conf).version
         if played:
             # There are no logs. Timers to delete them hours later would take most of the memory of a long run.
             settings = replace(settings, log_retain_ms=0)
@@ -129,7 +130,7 @@ class SimulatedCluster:
                 self.network,
                 number,
                 host=machine.host,
-                facts=NodeFacts(machine.resource, machine.resource),
+                facts=NodeFacts(machine.resource, machine.resource, version=version),
                 settings=settings,
                 same_ports=same_ports,
                 resource_manager=self.rm.served,

@@ -16,7 +16,6 @@ from rm.core.events import MoveApplication, UpdateNodeResource
 from wire.protocols.tracker import ResourceTracker
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarn.java.versions import HADOOP_VERSION
 from yarn.protocols.admin import ResourceOption
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
@@ -153,12 +152,12 @@ async def old_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncI
     """Restart the NodeManager with an older version; the ResourceManager may refuse it, and it then exits."""
     numbers = running_daemons(target, injection)
 
-    def set_version(machine: SimulatedMachine, version: str) -> None:
-        machine.version = version
+    def set_version(machine: SimulatedMachine, version: str | None) -> None:
+        machine.version = version or machine.release_version
 
     await _restart_with(target, numbers, partial(set_version, version=OLD_VERSION))
     yield names(numbers)
-    await _restart_with(target, injection.nodes, partial(set_version, version=HADOOP_VERSION))
+    await _restart_with(target, injection.nodes, partial(set_version, version=None))
 
 
 async def _restart_with(

@@ -35,7 +35,6 @@ from nm.core.settings import CoreSettings, NodeFacts
 from wire.retry import RetryPolicy
 from yarn.containers import ContainerTokenIdentifier
 from yarn.ids import ContainerId, NodeId
-from yarn.java.versions import HADOOP_VERSION
 from yarn.machine import Tick
 from yarn.nodes import NodeHealth
 from yarn.states import ContainerExitStatus
@@ -104,7 +103,7 @@ class SimulatedMachine:
         self.number = number
         self.host = host
         self.is_exit_expected = False
-        self.version = HADOOP_VERSION
+        self.version = facts.version
         self._is_disk_full = False
         self.programs: dict[ContainerId, Program] = {}
         self._facts = facts
@@ -198,8 +197,13 @@ class SimulatedMachine:
         """Note that the program in a container has exited by itself."""
         self.kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
 
+    @property
+    def release_version(self) -> str:
+        """The version of the cluster's release."""
+        return self._facts.version
+
     def _nm_ended(self, failure: str) -> None:
-        if not self.is_exit_expected and self.version == HADOOP_VERSION:
+        if not self.is_exit_expected and self.version == self.release_version:
             self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
         self.kill_containers()
 

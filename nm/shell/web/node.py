@@ -51,7 +51,7 @@ def node_info(view: ServedNode) -> Document:
                 "lastNodeUpdateTime": health.reported_ms,
                 "resourceTypes": ", ".join(types),
                 "nodeHealthy": health.healthy,
-                **versions("nodeManager"),
+                **versions("nodeManager", facts.version),
                 "id": str(view.node_id),
                 "nodeHostName": view.node_id.host,
                 "nmStartupTime": view.started_ms,

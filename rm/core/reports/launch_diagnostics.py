@@ -29,7 +29,7 @@ _SKIPS = {
     Reason.NODE_LOCALITY: "Skipping assigning to Node as request locality is not matching. ",
     Reason.NODE_STRICT_LOCALITY: "Skipping assigning to Node as request locality is not matching. ",
 }
-_USER_AT_LIMIT = "User capacity has reached its maximum limit."
+_USER_AT_LIMIT = "User capacity has reached its maximum limit"
 _WAITS_FOR_LAUNCH = (RMAppAttemptState.ALLOCATED_SAVING, RMAppAttemptState.ALLOCATED)
 
 
@@ -76,9 +76,10 @@ def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
     refusals = list(leaf.last_refusals(scheduled).items())
-    at_ms, last = (
-        (refusals[-1][1].at_ms, _last_look(context, *refusals[-1])) if refusals else (scheduled.started_ms, "")
-    )
+    at_ms, last = scheduled.started_ms, ""
+    if refusals:
+        node_id, refusal = refusals[-1]
+        at_ms, last = refusal.at_ms, _last_look(context, node_id, refusal, scheduled.user)
     details = (
         f"AM Partition = {partition or DEFAULT_PARTITION} ; "
         f"Partition Resource = {context.scheduler.context.partition_resource(partition)} ; "
@@ -92,9 +93,9 @@ def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
     return _stamped(at_ms, f"{ACTIVATED}{last} Details : {details}")
 
 
-def _last_look(context: RMServiceContext, node_id: NodeId, refusal: Refusal) -> str:
+def _last_look(context: RMServiceContext, node_id: NodeId, refusal: Refusal, user: str) -> str:
     if refusal.reason is Reason.USER_LIMIT:
-        return _USER_AT_LIMIT
+        return _user_at_limit(context, refusal, user)
     node = context.scheduler.nodes.get(node_id)
     if node is None:
         return ""
@@ -102,6 +103,13 @@ def _last_look(context: RMServiceContext, node_id: NodeId, refusal: Refusal) -> 
         f"{_SKIPS.get(refusal.reason, '')} Last Node which was processed for the application : {node_id} "
         f"( Partition : [{node.partition}], Total resource : {node.total}, Available resource : {node.unallocated} )."
     )
+
+
+def _user_at_limit(context: RMServiceContext, refusal: Refusal, user: str) -> str:
+    if not context.settings.release.tells_user_limit:
+        return f"{_USER_AT_LIMIT}."
+    used = "null" if refusal.asked is None else refusal.asked
+    return f"{_USER_AT_LIMIT}, user limit is {refusal.bound}, resource used by {user} is {used}."
 
 
 def _percent(share: float) -> str:

@@ -191,7 +191,8 @@ def complete(
     elif node is not None:
         complete_in_queue(container, status, event, attempt, node)
         _complete_reserved_update(status, event, node, applications)
-    if container.asks is not None and not attempt.is_stopped:
+    is_surplus = container.state is RMContainerState.EXPIRED and context.settings.corrects_requests
+    if container.asks is not None and not attempt.is_stopped and not is_surplus:
         restore_requests(attempt, container.key, container.asks)
 
 

@@ -176,12 +176,13 @@ def _type_of(
             own = queue.capacities.get(partition)
             if own is None:
                 continue
-            used = _notation_of(own)
+            in_amounts = own.is_absolute if reader.release.knows_amounts_by_notation else not own.minimum.is_none()
+            used = _notation_of(own, in_amounts=in_amounts)
             if used is not None:
                 details.append(f"{{Queue={queue.path}, label={partition} uses {used.value} mode}}. ")
             percent = percent or own.capacity > 0
             weight = weight or own.weight >= 0
-            if not own.minimum.is_none():
+            if in_amounts:
                 absolute, percent = True, False
     if queues and queues[0].path != ROOT and percent + weight + absolute > 1:
         problem = (
@@ -195,11 +196,11 @@ def _type_of(
     return CapacityType.ABSOLUTE_RESOURCE if absolute else CapacityType.PERCENT
 
 
-def _notation_of(own: ConfiguredCapacity) -> CapacityType | None:
+def _notation_of(own: ConfiguredCapacity, *, in_amounts: bool) -> CapacityType | None:
     """The notation of one capacity; None for a capacity of zero."""
     if own.weight >= 0:
         return CapacityType.WEIGHT
-    if not own.minimum.is_none():
+    if in_amounts:
         return CapacityType.ABSOLUTE_RESOURCE
     return CapacityType.PERCENT if own.capacity > 0 else None
 

@@ -36,6 +36,7 @@ from yarn.resource_calculator import (
     ResourceCalculator,
 )
 from yarn.settings import resourcemanager, scheduler
+from yarn.settings.release import HadoopRelease
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 QUEUE_DEPTH_MAX = 64
@@ -89,6 +90,8 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
     auto_update_containers: bool
     opportunistic_containers: bool
     asynchronous: AsynchronousSettings
+    release: HadoopRelease
+    corrects_requests: bool
     settle_ms: int
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
@@ -130,6 +133,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         now.
         """
         reader = Reader(configuration)
+        release = reader.release
         types = ResourceTypes(extra_types(reader))
         minimum, maximum = minimum_allocation(reader, types), maximum_allocation(reader, types)
         _check_allocations(reader, minimum, maximum)
@@ -163,6 +167,8 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
             opportunistic_containers=reader.value(scheduler.OPPORTUNISTIC_CONTAINERS),
             auto_update_containers=reader.value(scheduler.AUTO_UPDATE_CONTAINERS),
             asynchronous=_asynchronous(reader),
+            release=release,
+            corrects_requests=reader.value(scheduler.AUTOCORRECT_CONTAINER_ALLOCATION) and release.corrects_requests,
             settle_ms=reader.value(scheduler.SCHEDULING_WAIT),
             default_user_max_parallel_apps=reader.value(scheduler.USER_MAX_PARALLEL_APPS),
             preemption=read_preemption(reader),

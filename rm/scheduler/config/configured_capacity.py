@@ -7,7 +7,8 @@ sums of percentages rely on this.
 Without legacy queue mode each resource type has its own unit (QueueCapacityVector): `[memory=50%,vcores=2w]`. An amount
 is taken as it is. `50%` is half of what is left of the parent's after the amounts of all siblings. `2w` is two parts of
 what is left after amounts and percentages. `50` and `5w` without brackets apply to each type. A type that is not named
-in brackets has the amount 0. Brackets without memory, and text that cannot be parsed, count as not configured.
+in brackets has the amount 0. Text that cannot be parsed counts as not configured, and before Hadoop 3.5.0 so do
+brackets without memory.
 """
 
 from __future__ import annotations
@@ -118,11 +119,15 @@ def is_in_brackets(text: str) -> bool:
     return _BRACKETS.match(text.replace(" ", "")) is not None
 
 
-def parse_vector(text: str, types: ResourceTypes) -> CapacityVector:
-    """Parse a capacity as a vector (QueueCapacityConfigParser). Raises ValueError for an invalid number."""
+def parse_vector(text: str, types: ResourceTypes, *, needs_memory: bool = True) -> CapacityVector:
+    """Parse a capacity as a vector (QueueCapacityConfigParser). Raises ValueError for an invalid number.
+
+    `needs_memory`: brackets without memory count as not configured.
+    """
     text = text.replace(" ", "")
     if brackets := _BRACKETS.match(text):
-        return _in_brackets(brackets[0][1:-1], types)
+        vector = _in_brackets(brackets[0][1:-1], types)
+        return vector if vector.entries[MEMORY_MB].amount or not needs_memory else NO_VECTOR
     plain = _PLAIN.match(text)
     units = {"": CapacityUnit.PERCENTAGE, "w": CapacityUnit.WEIGHT}
     if plain is None or plain[2] not in units:
@@ -139,7 +144,7 @@ def _in_brackets(text: str, types: ResourceTypes) -> CapacityVector:
         if entry is not None:
             entries[name] = entry
     unknown = tuple(name for name in entries if name not in types.none.amounts())
-    return CapacityVector(entries, unknown) if entries[MEMORY_MB].amount else NO_VECTOR
+    return CapacityVector(entries, unknown)
 
 
 def _entry(text: str) -> CapacityEntry | None:
@@ -226,7 +231,8 @@ class CapacityReader:
     def _vector(self, key: str, default: CapacityVector) -> CapacityVector:
         """The vector; `default` if nothing is configured, or nothing that can be parsed."""
         try:
-            vector = parse_vector(self._reader.raw(key), self._types)
+            needs_memory = not self._reader.release.keeps_vectors_without_memory
+            vector = parse_vector(self._reader.raw(key), self._types, needs_memory=needs_memory)
             return vector if vector.entries else default
         except ValueError as error:
             if key not in {fault.key for fault in self._reader.faults}:

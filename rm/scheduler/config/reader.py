@@ -10,6 +10,7 @@ from yarn.configuration import Configuration
 from yarn.faults import Concern, ConfigurationException, Fault, Severity, untrimmed
 from yarn.java.values import parse_int, split_at_commas
 from yarn.settings.kinds import Setting
+from yarn.settings.release import RELEASE
 from yarn.settings.unsupported import unsupported
 
 _T = TypeVar("_T")
@@ -18,13 +19,17 @@ _DECIMAL = re.compile(r"[+-]?[0-9]+")
 
 
 class Reader:
-    """Typed access to a Configuration. A value that cannot be read is added to `faults` and its default is returned."""
+    """Typed access to a Configuration. A value that cannot be read is added to `faults` and its default is returned.
 
-    __slots__ = ("configuration", "faults")
+    `release`: the release of Hadoop by whose rules the configuration is read.
+    """
+
+    __slots__ = ("configuration", "faults", "release")
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.faults: list[Fault] = []
+        self.release = self.value(RELEASE)
 
     def value(self, setting: Setting[_T]) -> _T:
         """The value of a setting that has a default. Its bounds are not checked: yarn.settings.check_settings does."""

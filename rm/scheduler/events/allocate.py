@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete, update_requests
+from rm.scheduler.capacity.booking import EXPIRED, RELEASED_BY_AM, aborted_status, complete, update_requests
 from rm.scheduler.capacity.limits import headroom
 from rm.scheduler.events.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
+from rm.scheduler.events.request_correction import correct_requests
 from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.rm_container_events import RMContainerReleased
+from rm.scheduler.model.rm_container_events import RMContainerExpire, RMContainerReleased
 from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
 from yarn.containers import Container, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ContainerId
@@ -75,6 +76,8 @@ class AllocateCalls:
                 attempt.vcores_cut = request.capability.vcores
         if attempt.is_stopped:
             return Allocation(headroom=context.none)
+        if context.settings.corrects_requests and normalized:
+            normalized = correct_requests(attempt, normalized, self._expire)
 
         # 5. Replace the requests of the same priority, id and place; charge the difference as pending.
         demand_changed = update_requests(attempt, normalized)
@@ -145,6 +148,11 @@ class AllocateCalls:
         if attempt is None or attempt.attempt_id != attempt_id:
             return ()
         return attempt.pull_recovered()
+
+    def _expire(self, container: RMContainer) -> None:
+        """End a container that its AM has not fetched and does not need."""
+        self._context.note_change()
+        complete(container, aborted_status(container.id, EXPIRED), RMContainerExpire, self._applications, self._context)
 
     def release(self, container: RMContainer) -> None:
         """Release a container, because its AM requested it or its update is complete."""

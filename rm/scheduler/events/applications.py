@@ -23,6 +23,7 @@ from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp, S
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.rm_container import FINAL, RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerEnd, RMContainerExpire, RMContainerKill
 from rm.scheduler.placement.container_updates import apply_updates
@@ -64,6 +65,16 @@ class Applications:
             return
         self._enter(application_id, leaf, user, priority)
         context.notify(ApplicationAccepted(application_id, leaf.path))
+
+    def create_missing_queue(
+        self, application_id: ApplicationId, queue: str, user: str, placed: str | None = None
+    ) -> str | None:
+        """Create the queue of an application that is about to be stored, if it does not exist; why it cannot be."""
+        try:
+            check_queue(application_id, placed or queue, user, self._tree, by_rule=placed is not None)
+        except SubmissionRefused as refusal:
+            return str(refusal)
+        return None
 
     def add_recovered(
         self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
@@ -239,21 +250,51 @@ def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQu
     return found
 
 
-def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
-    """The leaf with the given name, created if necessary (getOrCreateQueueFromPlacementContext).
+def check_queue(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> None:
+    """Create the queue if it does not exist, before its application is stored (checkAndGetApplicationLifetime, 3.5.0).
 
-    `by_rule`: a placement rule chose the queue; then a refusal states why the queue was not created.
+    Raises SubmissionRefused if there is no such queue, and it cannot be created.
     """
     queue = tree.behind_plan(queue)
+    if _found_or_created(application_id, queue, user, tree, by_rule=by_rule) is None:
+        # In Hadoop the name of the application stands twice in the message for an unknown queue.
+        first = "" if tree.is_ambiguous(queue) else f"Application {application_id} submitted by user {user}"
+        raise SubmissionRefused(f"{first}{_no_such_queue(application_id, queue, user, tree)}")
+
+
+def _found_or_created(
+    application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool
+) -> CSQueue | None:
+    """The queue, created if necessary (getOrCreateQueueFromPlacementContext); None if that is not possible.
+
+    `by_rule`: a placement rule chose the queue; then SubmissionRefused states why the queue was not created.
+    """
     found = tree.get(queue)
-    if found is None and not tree.is_ambiguous(queue):
-        try:
-            found = create_queue(queue, tree)
-        except CreationRefused as refusal:
-            if by_rule and refusal.is_reported:
-                raise SubmissionRefused(
-                    f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
-                ) from None
+    if found is not None or tree.is_ambiguous(queue):
+        return found
+    try:
+        return create_queue(queue, tree)
+    except CreationRefused as refusal:
+        if by_rule and refusal.is_reported:
+            raise SubmissionRefused(
+                f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
+            ) from None
+        return None
+
+
+def _no_such_queue(application_id: ApplicationId, queue: str, user: str, tree: QueueTree) -> str:
+    if tree.is_ambiguous(queue):
+        return (
+            f"Application {application_id} submitted by user {user} to ambiguous queue: {queue} "
+            "please use full queue path instead."
+        )
+    return f"Application {application_id} submitted by user {user} to unknown queue: {queue}"
+
+
+def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
+    """The leaf with the given name, created if necessary. `by_rule`: a placement rule chose it."""
+    queue = tree.behind_plan(queue)
+    found = _found_or_created(application_id, queue, user, tree, by_rule=by_rule)
     if isinstance(found, AutoCreatedLeafQueue) and not by_rule:
         raise SubmissionRefused(
             f"Application {application_id} submission by user : {user} to specified queue : {queue}  is prohibited. "
@@ -269,12 +310,7 @@ def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: Que
         return found
     if found is not None:
         raise SubmissionRefused(f"Application {application_id} submitted by user : {user} to non-leaf queue : {queue}")
-    if tree.is_ambiguous(queue):
-        raise SubmissionRefused(
-            f"Application {application_id} submitted by user {user} to ambiguous queue: {queue} "
-            "please use full queue path instead."
-        )
-    raise SubmissionRefused(f"Application {application_id} submitted by user {user} to unknown queue: {queue}")
+    raise SubmissionRefused(_no_such_queue(application_id, queue, user, tree))
 
 
 def target_leaf(name: str, tree: QueueTree) -> LeafQueue:

@@ -52,7 +52,37 @@ class AbsoluteCapacity:
         return self._minus_share > other
 
 
-LastOfKey: TypeAlias = float | AbsoluteCapacity
+class AmountsOrShare:
+    """The guarantee of any queue as the last part of its sort key, since Hadoop 3.4.2: the larger one sorts first.
+
+    Guarantees are compared by the configured amounts, memory before vcores, if one of the queues has amounts; a queue
+    that is configured in shares has zero. Otherwise they are compared by their shares.
+    """
+
+    __slots__ = ("_amounts", "_has_amounts", "_share")
+
+    def __init__(self, share: float, amounts: tuple[int, ...]) -> None:
+        self._share = share
+        self._amounts = amounts
+        self._has_amounts = any(amounts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AmountsOrShare):
+            return NotImplemented
+        if self._has_amounts or other._has_amounts:
+            return self._amounts == other._amounts
+        return self._share == other._share
+
+    def __hash__(self) -> int:
+        return hash(self._amounts)
+
+    def __lt__(self, other: AmountsOrShare) -> bool:
+        if self._has_amounts or other._has_amounts:
+            return self._amounts > other._amounts
+        return self._share > other._share
+
+
+LastOfKey: TypeAlias = float | AbsoluteCapacity | AmountsOrShare
 OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, float, LastOfKey]
 
 
@@ -236,7 +266,9 @@ class CSQueue:
         used = own.absolute_used_capacity if without else own.used_capacity
         guarantee: LastOfKey = -own.absolute_capacity
         minimum = self.configured_minimum(partition)
-        if not minimum.is_none():
+        if self.context.settings.release.compares_any_amounts:
+            guarantee = AmountsOrShare(own.absolute_capacity, minimum.values())
+        elif not minimum.is_none():
             guarantee = AbsoluteCapacity(own.absolute_capacity, minimum.values())
         if self.parent is not None and self.parent.orders_by_priority:
             return (without, used >= 1, -self.configuration.priority, used, guarantee)

@@ -233,7 +233,8 @@ class _Visit:
         required = any_row.terms.capability
         if self._mode is IGNORE and application.is_waiting_for_master and not self._settings.am_allow_non_exclusive:
             return self._skip(SkipReason.APPLICATION, Reason.REQUEST_AM_ON_SHARED_LABEL, key, required)
-        if of_key.partition != (node.partition if self._mode is RESPECT else NO_LABEL):
+        matches = of_key.partition == (node.partition if self._mode is RESPECT else NO_LABEL)
+        if not matches and not self._settings.release.checks_requests_first:
             return self._skip(SkipReason.PRIORITY, Reason.NODE_PARTITION, key, required)
         continue_looking = self._settings.reservations_continue_looking
         if not continue_looking and not self._may_hold_one_more(key, of_key, required):
@@ -247,6 +248,8 @@ class _Visit:
             missed = application.add_missed_non_partitioned(key)
             if self._mode is IGNORE and missed < self._context.node_count:
                 return self._skip(SkipReason.APPLICATION, Reason.REQUEST_OWN_PARTITION_FIRST, key, required)
+        if not matches:
+            return self._skip(SkipReason.PRIORITY, Reason.NODE_PARTITION, key, required)
         return self._try_on_node(key, of_key)
 
     def _may_hold_one_more(self, key: SchedulerKey, of_key: RequestsOfKey, required: Resource) -> bool:

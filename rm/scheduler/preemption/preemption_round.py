@@ -130,7 +130,8 @@ class PreemptionRound:
         self._queues: dict[str, dict[str, TempQueuePerPartition]] = {}
         for partition in self.partitions:
             self._note(clone_tree(root, partition, context, killable))
-        self.leaf_paths = _leaf_paths(self.queue_at(ROOT, NO_LABEL))
+        passes_over = context.settings.release.passes_over_childless_parents
+        self.leaf_paths = _leaf_paths(self.queue_at(ROOT, NO_LABEL), with_managed_parents=not passes_over)
         self.allowed = multiplied(self.cluster, self.settings.total_per_round)
         self.under_served: dict[str, dict[str, None]] = {}
         self.victims = Victims()
@@ -252,8 +253,12 @@ class PreemptionRound:
         self._queues.setdefault(queue.path, {})[queue.partition] = queue
 
 
-def _leaf_paths(root: TempQueuePerPartition) -> list[str]:
-    """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames)."""
+def _leaf_paths(root: TempQueuePerPartition, *, with_managed_parents: bool) -> list[str]:
+    """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames).
+
+    `with_managed_parents`: a managed parent without leaves counts as a leaf.
+    """
     if not root.children and not isinstance(root.queue, ParentQueue):
-        return [root.path]
-    return hash_order([path for child in root.children for path in _leaf_paths(child)], string_hash)
+        return [root.path] if root.leaf is not None or with_managed_parents else []
+    paths = [path for child in root.children for path in _leaf_paths(child, with_managed_parents=with_managed_parents)]
+    return hash_order(paths, string_hash)

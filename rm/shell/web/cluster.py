@@ -32,7 +32,7 @@ def cluster_info(context: RMContext, store_class: str) -> Document:
                 "state": "STARTED",
                 "haState": "ACTIVE",
                 "rmStateStoreName": store_class if context.settings.recovery_enabled else f"{_STORES}NullRMStateStore",
-                **versions("resourceManager"),
+                **versions("resourceManager", context.settings.release.version),
                 "haZooKeeperConnectionState": NO_ELECTOR,
             }
         ),
