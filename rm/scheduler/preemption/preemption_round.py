@@ -7,10 +7,11 @@ from enum import Enum
 
 from msgspec import Struct
 
+from rm.scheduler.capacity.managed_queues import ManagedParentQueue
 from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
-from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition, clone_tree
 from yarn.ids import ApplicationAttemptId, ContainerId, attempt_hash, container_hash
@@ -256,9 +257,13 @@ class PreemptionRound:
 def _leaf_paths(root: TempQueuePerPartition, *, with_managed_parents: bool) -> list[str]:
     """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames).
 
-    `with_managed_parents`: a managed parent without leaves counts as a leaf.
+    `with_managed_parents`: a managed parent without leaves counts as a leaf, on which the round then fails.
     """
-    if not root.children and not isinstance(root.queue, ParentQueue):
-        return [root.path] if root.leaf is not None or with_managed_parents else []
+    if root.leaf is not None or (with_managed_parents and _is_childless_managed_parent(root)):
+        return [root.path]
     paths = [path for child in root.children for path in _leaf_paths(child, with_managed_parents=with_managed_parents)]
     return hash_order(paths, string_hash)
+
+
+def _is_childless_managed_parent(queue: TempQueuePerPartition) -> bool:
+    return not queue.children and isinstance(queue.queue, ManagedParentQueue)
