@@ -28,8 +28,8 @@ AT_USER_LIMIT = {
         ({}, "User capacity has reached its maximum limit. Details"),
         (
             ON_3_5_0,
-            "User capacity has reached its maximum limit, user limit is <memory:2048, vCores:1>, resource used by ann is "
-            "<memory:3072, vCores:3>. Details",
+            "User capacity has reached its maximum limit, user limit is <memory:2048, vCores:1>, "
+            "resource used by ann is <memory:3072, vCores:3>. Details",
         ),
     ],
 )

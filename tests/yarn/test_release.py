@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from yarn.configuration import Configuration
@@ -23,7 +25,7 @@ def test_the_default_shares_all_rules_with_3_4_1() -> None:
 
 def test_releases_are_listed_in_their_order() -> None:
     versions = list(RELEASES)
-    assert all(compare_versions(one, other) < 0 for one, other in zip(versions, versions[1:], strict=False))
+    assert all(compare_versions(one, other) < 0 for one, other in pairwise(versions))
     assert [release.version for release in RELEASES.values()] == versions
 
 

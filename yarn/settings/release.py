@@ -89,7 +89,7 @@ def known_releases() -> str:
 
 @dataclass(frozen=True)
 class ReleaseSetting(Setting[HadoopRelease]):
-    """One of RELEASES, by its version."""
+    """A release out of RELEASES, by its version."""
 
     kind = "release"
 
