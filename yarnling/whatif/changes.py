@@ -49,7 +49,9 @@ def about_changes(before: WhatIfResult, after: WhatIfResult) -> str:
 def machines(result: WhatIfResult) -> str:
     """The nodes of a side with their memory and vcores together."""
     memory = f"{result.cluster.memory_mb // 1024:,} GB, {result.cluster.vcores:,} vcores"
-    return f"{counted(result.nodes, 'node')} ({memory})"
+    numbers = [each.nodes for each in result.node_counts]
+    some = f"{min(numbers)} to {max(numbers)} of " if len(numbers) > 1 else ""
+    return f"{some}{counted(result.nodes, 'node')} ({memory})"
 
 
 def _other_queues(before: WhatIfResult, after: WhatIfResult) -> list[ChangedInput]:

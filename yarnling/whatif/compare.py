@@ -171,7 +171,7 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
         _difference(scope, measure, (before, after), threshold)
         for scope in common
         for measure in MEASURES.values()
-        if measure.weight and (measure.name != NODE_HOURS or _nodes_differ((*before, *after)))
+        if measure.weight and (measure.name != NODE_HOURS or nodes_differ((*before, *after)))
     ]
     found.sort(key=lambda each: -each.importance)
     balances = [_balance(scope, (before, after), threshold) for scope in common if scope.kind != "cluster"]
@@ -187,7 +187,7 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
     )
 
 
-def _nodes_differ(runs: Sequence[Figures]) -> bool:
+def nodes_differ(runs: Sequence[Figures]) -> bool:
     """False if all runs have the same number of nodes all the time: then node-hours only say when a run ended."""
     return any(run.nodes.changes for run in runs) or len({run.nodes.most for run in runs}) > 1
 

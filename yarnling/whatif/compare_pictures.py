@@ -16,7 +16,7 @@ from yarnling.report.page import Picture
 from yarnling.report.wording import count
 from yarnling.whatif.compare import ChangeVerdict
 from yarnling.whatif.measures import MEASURES, Value
-from yarnling.whatif.pictures import WAIT_TICKS_MS
+from yarnling.whatif.pictures import NODES_HEIGHT, WAIT_TICKS_MS
 from yarnling.whatif.series import Histogram
 from yarnling.whatif.waits import Waits
 
@@ -117,6 +117,23 @@ def p95_over_time(before: Sequence[Waits], after: Sequence[Waits], span_ms: int,
     alternative = f"p95 wait by the time of the request; highest {worst[0]} before, {worst[1]} after"
     title = f"p95 wait of all containers by time of request ({duration(span_ms)} each)"
     return Picture(title, picture("p95-over-time", alternative, draw), legend=LEGEND)
+
+
+def nodes_over_time(before: tuple[Sequence[int], Sequence[int]], after: tuple[Sequence[int], Sequence[int]]) -> Picture:
+    """The number of machines over time, before and after: (times in ms, numbers) of each side."""
+    until_ms = max(before[0][-1], after[0][-1])
+
+    def draw(axes: Axes, width: int) -> None:
+        for (times_ms, counts), role, style in ((before, "before", "--"), (after, "after", "-")):
+            axes.step(times_ms, counts, where="post", color=colour(role), linestyle=style)
+        axes.set_ylim(0, max(*before[1], *after[1]) * 1.06 or 1)
+        axes.set_xlim(0, until_ms)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        time_across(axes, until_ms, width)
+
+    ranges = [f"{min(counts)} to {max(counts)}" for _, counts in (before, after)]
+    alternative = f"Nodes over time: {ranges[0]} before, {ranges[1]} after"
+    return Picture("Nodes", *in_two_widths("nodes-over-time", alternative, draw, NODES_HEIGHT), LEGEND)
 
 
 def preemption_over_time(before: Histogram, after: Histogram, until_ms: int) -> Picture:

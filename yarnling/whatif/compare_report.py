@@ -13,7 +13,15 @@ from yarnling.report.curves import QUEUE_LEGEND
 from yarnling.report.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, has_matplotlib, html_of
 from yarnling.report.wording import count
 from yarnling.whatif.changes import about_changes, changes_of
-from yarnling.whatif.compare import Balance, ChangeVerdict, Comparison, Difference, ParentBalance, ends_of
+from yarnling.whatif.compare import (
+    Balance,
+    ChangeVerdict,
+    Comparison,
+    Difference,
+    ParentBalance,
+    ends_of,
+    nodes_differ,
+)
 from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
@@ -21,7 +29,7 @@ from yarnling.whatif.measures import MEASURES, Scope, value_of
 from yarnling.whatif.report import REPORT_HTML, subject_of
 from yarnling.whatif.report_tables import ROWS_MAX, table_of
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
+from yarnling.whatif.series import nodes_over_time, preemptions, span_ms, waits_over_time, whole_series
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
@@ -201,7 +209,7 @@ def _notes(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[Notes, ...]:
 
 
 def _pictures(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[PictureGroup, ...]:
-    groups = (_waits(comparison, runs), *_use(comparison, runs))
+    groups = (_waits(comparison, runs), _nodes(comparison, runs), *_use(comparison, runs))
     return tuple(group for group in groups if group.pictures)
 
 
@@ -224,6 +232,16 @@ def _waits(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> P
         drawn.append(pictures.preemption_over_time(lost[0], lost[1], until_ms))
     title = "Waits, deadlines and preemption" if missed else "Waits and preemption"
     return PictureGroup(title, tuple(drawn), "Times since the start of the workload.")
+
+
+def _nodes(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> PictureGroup:
+    from yarnling.whatif import compare_pictures as pictures
+
+    before, after = runs
+    if not nodes_differ((*comparison.before, *comparison.after)):
+        return PictureGroup("Nodes over time", ())
+    drawn = pictures.nodes_over_time(nodes_over_time(before), nodes_over_time(after))
+    return PictureGroup("Nodes over time", (drawn,), "A node counts from its order until it is lost or decommissioned.")
 
 
 def _moved(comparison: Comparison, measures: dict[str, str]) -> list[Moved]:

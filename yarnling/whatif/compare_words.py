@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from yarn.times import duration
 from yarnling.report.page import Tile
 from yarnling.report.wording import labels, short_names
-from yarnling.whatif.compare import Balance, Comparison, Difference
+from yarnling.whatif.compare import Balance, Comparison, Difference, nodes_differ
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.headlines import not_submitted
-from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
+from yarnling.whatif.measures import CLUSTER, MEASURES, NODE_HOURS, Kind, Scope, value_of
 
 NAMED_MAX = 3
 HEADLINE_DIFFERENCES = 3
@@ -26,6 +26,7 @@ ARROW = "->"
 NO_DIFFERENCE = "No difference that matters."
 _SUBJECTS = {
     "lost work": "preempted containers",
+    "work of lost containers": "lost containers",
     "completed containers": "preempted containers",
     "p50 wait": "wait",
     "p95 wait": "wait",
@@ -123,7 +124,7 @@ def _not_submitted(comparison: Comparison) -> list[str]:
 def tiles(comparison: Comparison) -> tuple[Tile, ...]:
     """The cluster's figures after the change, with those before."""
     found = []
-    for name in _TILES:
+    for name in (*_TILES, NODE_HOURS) if nodes_differ((*comparison.before, *comparison.after)) else _TILES:
         measure = MEASURES[name]
         before, after = (
             median_of([value_of(measure, CLUSTER, run) for run in runs])

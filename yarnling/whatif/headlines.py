@@ -5,7 +5,7 @@ from __future__ import annotations
 from yarn.times import HOUR_MS, SECOND_MS, duration
 from yarnling.report.page import Tile
 from yarnling.report.wording import count, counted, share, short_names
-from yarnling.whatif.figures import Figures, GroupFigures
+from yarnling.whatif.figures import Figures, GroupFigures, NodeFigures
 
 SHORT_WAIT_MS = 10 * SECOND_MS
 """A p95 wait below this needs no queue to blame: it is a few heartbeats."""
@@ -48,6 +48,7 @@ def findings(figures: Figures) -> tuple[str, ...]:
             _use(figures),
             _crowded(figures),
             _preempted(figures),
+            _nodes(figures),
             _surplus(cluster),
             _limits(cluster),
             _unfinished(cluster),
@@ -75,7 +76,14 @@ def tiles(figures: Figures) -> tuple[Tile, ...]:
             cluster.waits.unfinished > 0,
         ),
         Tile(f"{figures.finished_per_hour:.1f}", "applications an hour", f"{count(cluster.finished)} finished"),
+        *_node_tiles(figures),
     )
+
+
+def _node_tiles(figures: Figures) -> tuple[Tile, ...]:
+    nodes = figures.nodes
+    range_ = f"{count(nodes.least)} to {count(nodes.most)} nodes"
+    return (Tile(node_hours(nodes), "node-hours", range_),) if nodes.changes else ()
 
 
 def _longest_waiting(figures: Figures) -> GroupFigures | None:
@@ -117,6 +125,25 @@ def _preempted(figures: Figures) -> str:
     of_most = f", {count(most.lost.containers)} of them in {names[most.name]}" if len(names) > 1 else ""
     preempted = f"{counted(lost.containers, 'container')} {'was' if lost.containers == 1 else 'were'} preempted"
     return f"{preempted}{of_most}: {_lost_work(figures.cluster)} of work lost."
+
+
+def _nodes(figures: Figures) -> str:
+    """A sentence about nodes that came and went, and about what was lost with them."""
+    nodes, lost = figures.nodes, figures.cluster.lost_with_nodes
+    if not nodes.changes:
+        return ""
+    work = ""
+    if lost.containers:
+        were = "was" if lost.containers == 1 else "were"
+        hours = _container_hours(lost.container_ms)
+        work = f" {counted(lost.containers, 'container')} {were} lost with nodes: {hours} of work."
+    return f"There were {nodes.least} to {nodes.most} nodes, {node_hours(nodes)} node-hours.{work}"
+
+
+def node_hours(nodes: NodeFigures) -> str:
+    """The node-hours as a number."""
+    hours = nodes.node_ms / HOUR_MS
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}"
 
 
 def _surplus(cluster: GroupFigures) -> str:
@@ -172,7 +199,11 @@ def _failed(cluster: GroupFigures) -> str:
 
 
 def _lost_work(group: GroupFigures) -> str:
-    hours = group.lost.container_ms / HOUR_MS
+    return _container_hours(group.lost.container_ms)
+
+
+def _container_hours(container_ms: int) -> str:
+    hours = container_ms / HOUR_MS
     return f"{hours:,.0f} container-hours" if hours >= 10 else f"{hours:.1f} container-hours"
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from yarn.times import HOUR_MS, MINUTE_MS, SECOND_MS, duration
-from yarnling.report.charts import durations_up, picture, time_across
+from yarnling.report.charts import durations_up, in_two_widths, picture, time_across
 from yarnling.report.curves import OTHER_QUEUES, OTHERS
 from yarnling.report.inline_svg import QUEUE_COLOURS, colour
 from yarnling.report.page import Picture
@@ -17,6 +17,7 @@ from yarnling.whatif.waits import Waits, WaitTimes
 
 _LINES = ("-", "--", "-.", ":")
 _CURVE_POINTS = 200
+NODES_HEIGHT = 180
 WAIT_TICKS_MS = (SECOND_MS, 10 * SECOND_MS, MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 10 * HOUR_MS)
 
 
@@ -64,6 +65,20 @@ def wait_distribution(waits: Mapping[str, WaitTimes], roles: Mapping[str, str]) 
     caption = "Left is better. A curve that ends below 100 %: the rest was never allocated."
     svg = picture("wait-distribution", alternative, draw)
     return Picture("Share of containers that waited at most so long", svg, legend=legend, caption=caption)
+
+
+def nodes_over_time(times_ms: Sequence[int], counts: Sequence[int]) -> Picture:
+    """The number of machines over time."""
+
+    def draw(axes: Axes, width: int) -> None:
+        axes.fill_between(times_ms, counts, step="post", color=colour("used"), linewidth=0)
+        axes.set_xlim(0, times_ms[-1])
+        axes.set_ylim(0, max(counts) * 1.06 or 1)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        time_across(axes, times_ms[-1], width)
+
+    alternative = f"Nodes over time: {min(counts)} to {max(counts)}, {counts[-1]} at the end"
+    return Picture("Nodes", *in_two_widths("nodes-over-time", alternative, draw, NODES_HEIGHT))
 
 
 def preemption(histogram: Histogram, roles: Mapping[str, str], until_ms: int) -> Picture:

@@ -27,6 +27,7 @@ class QueueUse(Struct, frozen=True):
     """The use of a queue in one partition; amounts are means over time if not called peak.
 
     `above_guarantee` and `at_maximum` are fractions of the time. `use`: of the guarantee, of the root of the cluster.
+    `peak_use`: the highest use as a fraction of the guarantee at that moment; None for a queue without one.
     """
 
     queue: str
@@ -39,6 +40,7 @@ class QueueUse(Struct, frozen=True):
     pending_peak: int
     above_guarantee: float
     at_maximum: float
+    peak_use: float | None
 
     @property
     def name(self) -> str:
@@ -53,11 +55,6 @@ class QueueUse(Struct, frozen=True):
     def use(self) -> float | None:
         """The average as a fraction of the guarantee; None for a queue without one."""
         return self.average / self.guaranteed if self.guaranteed else None
-
-    @property
-    def peak_use(self) -> float | None:
-        """The peak as a fraction of the guarantee; None for a queue without one."""
-        return self.peak / self.guaranteed if self.guaranteed else None
 
 
 def measured_type(result: WhatIfResult) -> str:
@@ -143,4 +140,5 @@ def _use_of(samples: Sequence[QueueSample], measured: str, until_ms: int) -> Que
         at_maximum=mean(
             [0 < bound <= amount / AT_MAXIMUM_FRACTION for amount, bound in zip(used, maximum, strict=True)]
         ),
+        peak_use=max((amount / bound for amount, bound in zip(used, guaranteed, strict=True) if bound), default=None),
     )

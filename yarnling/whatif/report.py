@@ -24,7 +24,15 @@ from yarnling.whatif.headlines import findings, headline, tiles
 from yarnling.whatif.report_tables import tables_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, write_result
-from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
+from yarnling.whatif.series import (
+    Histogram,
+    all_series,
+    nodes_over_time,
+    preemptions,
+    waits_by_queue,
+    waits_over_time,
+    whole_series,
+)
 from yarnling.whatif.tables import write_tables
 
 REPORT_HTML = "report.html"
@@ -109,7 +117,11 @@ def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...
     uses = figures.use_by_queue
     weights = {name: uses[queue].average + uses[queue].pending for queue, name in names.items() if queue in uses}
     roles = queue_roles(tuple(names.values()), weights)
-    groups = [*_use_pictures(result, figures, names, roles), *_wait_pictures(result, figures, names, roles)]
+    groups = [
+        *_use_pictures(result, figures, names, roles),
+        *_node_pictures(result, figures),
+        *_wait_pictures(result, figures, names, roles),
+    ]
     return tuple(group for group in groups if group.pictures)
 
 
@@ -136,6 +148,15 @@ def _use_pictures(
         PictureGroup("Use over time", (cluster,), "Times are hours and minutes since the start of the workload."),
         PictureGroup("Each queue against its guarantee and maximum", panels, note, QUEUE_LEGEND),
     ]
+
+
+def _node_pictures(result: WhatIfResult, figures: Figures) -> list[PictureGroup]:
+    from yarnling.whatif import pictures
+
+    if not figures.nodes.changes:
+        return []
+    note = "A node counts from its order until it is lost or decommissioned."
+    return [PictureGroup("Nodes over time", (pictures.nodes_over_time(*nodes_over_time(result)),), note)]
 
 
 def _wait_pictures(

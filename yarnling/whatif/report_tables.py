@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from yarn.times import HOUR_MS, duration
 from yarnling.report.page import Table
 from yarnling.report.wording import amount, clock, count, share
-from yarnling.whatif.figures import Figures, GroupFigures
+from yarnling.whatif.figures import Figures, GroupFigures, LostWork
 
 ROWS_MAX = 200
 """The most rows of a table on the page; the CSV files have all of them."""
@@ -100,19 +100,26 @@ def _use(figures: Figures) -> Table:
 
 
 def _work(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:
+    groups = [each for each in groups if each.containers]
     lost = ("lost container-seconds", "lost MB-seconds")
-    columns = (kind, "completed", "failed", "preempted", *lost, "done GB-hours", "surplus")
-    rows = (
+    columns: tuple[str, ...] = (kind, "completed", "failed", "preempted", *lost, "done GB-hours", "surplus")
+    rows: list[tuple[str, ...]] = [
         (
-            each.name, count(each.completed), count(each.failed), count(each.lost.containers),
-            count(each.lost.container_ms / 1000), count(each.lost.mb_ms / 1000),
+            each.name, count(each.completed), count(each.failed), *_lost(each.lost),
             count(each.done_mb_ms / 1024 / HOUR_MS), count(each.surplus),
         )
         for each in groups
-        if each.containers
-    )  # fmt: skip
+    ]  # fmt: skip
     note = "Lost: what preempted containers had run until then. Surplus: containers allocated and released unused."
+    if any(each.lost_with_nodes.containers for each in groups):
+        columns = (*columns, "lost with nodes", *lost)
+        rows = [(*row, *_lost(each.lost_with_nodes)) for row, each in zip(rows, groups, strict=True)]
+        note += " Lost with nodes: their node, or that of their AM, was lost or decommissioned (with the last columns)."
     return table_of(title, columns, rows, note)
+
+
+def _lost(work: LostWork) -> tuple[str, ...]:
+    return count(work.containers), count(work.container_ms / 1000), count(work.mb_ms / 1000)
 
 
 def _applications(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:

@@ -16,7 +16,7 @@ from yarnling.report.spans import Plot, Span, SpanKind, ordered
 from yarnling.whatif.containers import End
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.queue_use import samples_by_queue, whole_samples
-from yarnling.whatif.result import QueueSample, WhatIfResult
+from yarnling.whatif.result import NodeCount, QueueSample, WhatIfResult
 from yarnling.whatif.waits import Waits, WaitTimes, summarize, wait_of
 
 BARS_MAX = 48
@@ -65,6 +65,13 @@ def preemptions(result: WhatIfResult, until_ms: int | None = None) -> Histogram:
         if each.end is End.PREEMPTED and each.ended_ms is not None:
             found[result.applications[each.application].queue][each.ended_ms // span] += 1
     return Histogram(span, {queue: tuple(bins[bar] for bar in range(bars)) for queue, bins in sorted(found.items())})
+
+
+def nodes_over_time(result: WhatIfResult) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(times in ms, the number of machines from each of them on); the last time is the end of the simulation."""
+    counts = result.node_counts or (NodeCount(0, result.nodes),)
+    times = (*(each.time_ms for each in counts), max(result.until_ms, counts[-1].time_ms))
+    return times, (*(each.nodes for each in counts), counts[-1].nodes)
 
 
 def waits_over_time(result: WhatIfResult, until_ms: int | None = None) -> tuple[int, tuple[Waits, ...]]:

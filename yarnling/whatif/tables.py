@@ -32,13 +32,19 @@ QUEUES_COLUMNS = (
     "time_ms", "queue", "label", *(f"{name}_{unit}" for name in _AMOUNTS for unit in ("memory_mb", "vcores")),
     "running_applications", "pending_applications",
 )  # fmt: skip
+NODES_CSV = "nodes.csv"
+NODES_COLUMNS = ("time_ms", "nodes")
 
 
 def write_tables(result: WhatIfResult, directory: Path) -> None:
-    """Write waits.csv, applications.csv and queues.csv."""
+    """Write waits.csv, applications.csv and queues.csv, and nodes.csv if the number of nodes changes."""
     _write(directory / "waits.csv", WAITS_COLUMNS, _waits(result))
     _write(directory / "applications.csv", APPLICATIONS_COLUMNS, _applications(result))
     _write(directory / "queues.csv", QUEUES_COLUMNS, _queues(result))
+    if len(result.node_counts) > 1:
+        _write(directory / NODES_CSV, NODES_COLUMNS, ((each.time_ms, each.nodes) for each in result.node_counts))
+    else:
+        (directory / NODES_CSV).unlink(missing_ok=True)
 
 
 def _write(path: Path, columns: tuple[str, ...], rows: Iterable[Row]) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, page_of, result, sample
 from yarnling.report.page import html_of
 from yarnling.whatif.compare import Balance, ChangeVerdict, compare, ends_of
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import findings, headline
+from yarnling.whatif.containers import End
 from yarnling.whatif.expectations import Checked
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.measures import Scope
-from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.result import NodeCount, WhatIfResult
 
 
 @pytest.mark.slow
@@ -133,3 +135,30 @@ def test_the_pictures_show_what_the_headline_says() -> None:
     assert "23 min \u2192 49 min, longer" in waits
     assert "p95 wait, from request to allocation (logarithmic)" in waits
     assert ">applications</text>" in missed
+
+
+def test_what_scaling_costs_and_saves_is_compared() -> None:
+    """Four nodes for two hours, then two to five for two hours, with a container that was lost."""
+    before = replace(result([application()], [container(0, 1000)]), nodes=4, until_ms=2 * HOUR)
+    after = replace(
+        result([application()], [container(0, 1000, HOUR, end=End.LOST), container(0, 1000)]),
+        nodes=8,
+        until_ms=2 * HOUR,
+        node_counts=(NodeCount(0, 2), NodeCount(HOUR, 5), NodeCount(HOUR + 30 * MINUTE, 2)),
+    )
+    comparison = compare([figures_of(before)], [figures_of(after)])
+    said = {(str(each.scope), each.measure.name): each.verdict for each in comparison.differences}
+    assert said["cluster", "node-hours"] is ChangeVerdict.BETTER
+    assert said["cluster", "work of lost containers"] is ChangeVerdict.WORSE
+    assert "cluster: node-hours 8 h -> 5.5 h" in " ".join((headline(comparison), *findings(comparison)))
+    page = page_of(before, after)
+    assert "Nodes over time: 4 to 4 before, 2 to 5 after" in page
+    assert "2 to 5 of 8 nodes" in page
+
+
+def test_node_hours_of_equal_clusters_are_not_compared() -> None:
+    """They only say which run ended first."""
+    sides = [replace(result([application()], [container(0, 1000)]), until_ms=hours * HOUR) for hours in (2, 4)]
+    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
+    assert not any(each.measure.name == "node-hours" for each in comparison.differences)
+    assert "node-hours" not in page_of(*sides)

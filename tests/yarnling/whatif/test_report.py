@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from defusedxml import ElementTree
+from msgspec.structs import replace
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
 from yarnling.report.inline_svg import drawing, inline_svg
@@ -17,7 +18,7 @@ from yarnling.whatif.containers import End
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import report_page, write_report
-from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.result import NodeCount, WhatIfResult
 
 EVIL = "</text><script>alert('$x_1$')</script>\x1b&\"'"
 LIKE_SVG = 'font: 1 url(#2) id="3 #010203'
@@ -185,3 +186,43 @@ def test_findings_are_only_about_what_happened() -> None:
         "Applications waited, all together, 60 min for AM limits of queues.",
         "1 container never got allocated; its wait counts as a lower bound.",
     )
+
+
+def with_nodes(outcome: WhatIfResult) -> WhatIfResult:
+    """The nodes of a result: 4 in the first hour, 8 in the second, then 6."""
+    counts = ((0, 4), (HOUR, 8), (2 * HOUR, 6))
+    return replace(outcome, until_ms=3 * HOUR, node_counts=tuple(NodeCount(*count) for count in counts))
+
+
+def test_nodes_over_time_are_drawn_and_said() -> None:
+    lost = container(0, 1000, HOUR, end=End.LOST)
+    samples = [sample(0, name, 30, 100, 100) for name in ("root", "root.etl")]
+    page = page_of(with_nodes(result([application()], [lost], samples)))
+    assert Page(page).alternatives.count("Nodes over time: 4 to 8, 6 at the end") == 2
+    assert (
+        "There were 4 to 8 nodes, 18 node-hours. 1 container was lost with nodes: 1.0 container-hours of work." in page
+    )
+    assert "4 to 8 of" in page
+    assert "lost with nodes</th>" in page
+
+
+def test_nodes_that_stay_are_not_drawn(day_page: str) -> None:
+    assert "Nodes over time" not in day_page
+    assert "node-hours" not in day_page
+    assert "lost with nodes" not in day_page
+
+
+def test_the_numbers_of_nodes_are_a_file_if_they_change(tmp_path: Path) -> None:
+    outcome = result([application()], [container(0, 1)])
+    write_report(with_nodes(outcome), tmp_path)
+    assert (tmp_path / "nodes.csv").read_text().split() == ["time_ms,nodes", "0,4", f"{HOUR},8", f"{2 * HOUR},6"]
+    write_report(outcome, tmp_path)
+    assert not (tmp_path / "nodes.csv").exists()
+
+
+def test_the_peak_of_a_cluster_that_changes_is_of_what_there_was() -> None:
+    """90 of 100 GB, then 150 of 300 GB."""
+    samples = [sample(0, "root", 90, 100, 100), sample(HOUR, "root", 150, 300, 300)]
+    use = figures_of(result([application()], [container(0, 1)], samples)).cluster_use
+    assert use is not None
+    assert use.peak_use == 0.9
