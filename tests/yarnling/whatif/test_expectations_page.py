@@ -23,13 +23,15 @@ def lines_of(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def test_the_page_has_the_three_examples() -> None:
-    assert len(EXAMPLES) == 3
+def test_the_page_has_the_four_examples() -> None:
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("command", "printed", "status"), EXAMPLES, ids=["move-capacity", "preemption", "user-limits"])
+@pytest.mark.parametrize(
+    ("command", "printed", "status"), EXAMPLES, ids=["move-capacity", "preemption", "user-limits", "autoscaling"]
+)
 def test_an_example_prints_what_the_page_says(
     command: str, printed: str, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,7 +42,7 @@ def test_an_example_prints_what_the_page_says(
 
 
 @pytest.mark.parametrize(
-    "section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:4], ids=lambda text: text.split("\n")[0]
+    "section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:5], ids=lambda text: text.split("\n")[0]
 )
 def test_the_text_repeats_only_figures_that_were_printed(section: str) -> None:
     _, printed, text = section.split("```")

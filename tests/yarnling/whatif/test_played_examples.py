@@ -11,7 +11,7 @@ from tests.yarnling.whatif.small_clusters import MINUTE_MS
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import encode_result
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_node_list, read_workload
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "what-if"
 SIDES = sorted(conf.relative_to(EXAMPLES) for conf in EXAMPLES.glob("*/*") if conf.is_dir())
@@ -29,8 +29,10 @@ def compare(side: Path, until_ms: int) -> None:
 def result_of(side: Path, until_ms: int, *, played: bool) -> WhatIfResult:
     example = EXAMPLES / side.parts[0]
     conf = what_if_configuration(EXAMPLES / side, {}).conf
-    workload, nodes = read_workload(example / "workload.yaml"), read_nodes(example / "nodes.yaml")
-    return run_what_if(conf, workload, nodes, RunOptions(until_ms=until_ms, played=played))
+    workload = read_workload(example / "workload.yaml")
+    listed = read_node_list(next(example.glob("autoscaled.yaml"), example / "nodes.yaml"))
+    options = RunOptions(until_ms=until_ms, played=played)
+    return run_what_if(conf, workload, listed.nodes, options, schedule=listed.schedule)
 
 
 def test_all_examples_are_found() -> None:
