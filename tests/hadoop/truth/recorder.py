@@ -23,9 +23,10 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
-from random import Random
+from random import Random, sample
 from statistics import fmean
 from typing import Any
 
@@ -42,6 +43,7 @@ RECORDINGS_EACH = 2
 TRUE_SEED = 1_000
 """Seeds of true runs begin here, so that no simulation has the same start times."""
 POLL_S = 2.0
+PORTS = range(20_000, 30_000)
 START_S = 120
 HEAPS = {"rm": "1g", "world": "1500m"}
 OPENED = tuple(
@@ -256,7 +258,7 @@ def _jvm(name: str, work: Path, classes: Path, jars: Path, *command: object) -> 
 def _await_rm(web: str, rm: subprocess.Popen[bytes]) -> None:
     until_s = time.monotonic() + START_S
     while time.monotonic() < until_s and rm.poll() is None:
-        with suppress(OSError):
+        with suppress(OSError, HTTPException):
             _get(f"{web}/info")
             return
         time.sleep(0.5)
@@ -270,7 +272,7 @@ def _watch(web: str, world: subprocess.Popen[bytes], rm: subprocess.Popen[bytes]
         if rm.poll() is not None:
             raise RunFailed(f"the ResourceManager ended with {rm.returncode}")
         yield os.getloadavg()[0]
-        with suppress(OSError):
+        with suppress(OSError, HTTPException):
             metrics = _get(f"{web}/metrics")["clusterMetrics"]
             counts = ", ".join(f"{metrics[f'apps{state}']} {state.lower()}" for state in ("Pending", "Running"))
             line = f"{time.monotonic() - began_s:4.0f} s: {counts}, {metrics['appsCompleted']} completed"
@@ -287,9 +289,14 @@ def _get(address: str) -> Any:
 
 
 def _free_ports(count: int) -> list[int]:
-    with ExitStack() as bound:
-        sockets = [bound.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
+    """Free ports below those that the kernel gives to clients, so that nobody takes them until the servers start."""
+    free: list[int] = []
+    for port in sample(PORTS, len(PORTS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            free.append(port)
+        if len(free) == count:
+            return free
+    raise RunFailed(f"fewer than {count} free ports from {PORTS.start} to {PORTS.stop - 1}")
 
 
 def _tail(path: Path) -> str:
