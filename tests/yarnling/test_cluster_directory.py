@@ -144,7 +144,9 @@ def test_recovery_resumes_from_the_store_and_the_secret(opened: Open, tmp_path: 
 
 def test_discarding_starts_over(opened: Open, tmp_path: Path) -> None:
     secret = with_state(opened, tmp_path)
+    (tmp_path / "cluster" / "queues").mkdir()
     opened(discard_state=True)
+    assert not (tmp_path / "cluster" / "queues").exists()
     assert not list((tmp_path / "cluster").glob(f"{STATE_STORE}*"))
     assert (tmp_path / "cluster" / "cluster-secret").read_bytes() != secret
 

@@ -22,7 +22,7 @@ from yarn.settings.folding import folded, general_key
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
-from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
+from yarnling.cluster.directory import QUEUE_STORE, REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -47,6 +47,7 @@ PLACES = (
     nodemanager.LOCAL_DIRS.key,
     nodemanager.LOG_DIRS.key,
     *REMOTE_LOG_KEYS,
+    resourcemanager.CONFIGURATION_FS_PATH.key,
 )
 """Keys whose values in files belong to other machines: only this cluster's `settings` can set them."""
 
@@ -206,6 +207,17 @@ def with_remote_logs(conf: Configuration, settings: Mapping[str, str], directory
         return conf
     keys = [key for key in REMOTE_LOG_KEYS if key in conf or key == logs.REMOTE_APP_LOG_DIR.key]
     return conf.overridden(dict.fromkeys(keys, str(directory / REMOTE_LOGS)), ORIGIN)
+
+
+def with_queue_store(conf: Configuration, settings: Mapping[str, str], directory: Path) -> Configuration:
+    """`conf` with the store fs of queues in the cluster's directory, unless the settings name a place.
+
+    A place in a file belongs to another machine, or is in HDFS.
+    """
+    key = resourcemanager.CONFIGURATION_FS_PATH.key
+    if key in settings or resourcemanager.CONFIGURATION_STORE_CLASS.of(conf) != "fs":
+        return conf
+    return conf.overridden({key: str(directory / QUEUE_STORE)}, ORIGIN)
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:

@@ -28,6 +28,7 @@ from yarnling.cluster.configuration import (
     log_dirs,
     node_overrides,
     web_address,
+    with_queue_store,
     with_remote_logs,
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
@@ -204,9 +205,10 @@ class ClusterDaemons:
         if self._files_of_user is not None:
             self.directory.make_files(os.environ.get("HADOOP_USER_NAME") or getpass.getuser())
         secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
-        self.configuration = with_remote_logs(
-            self.configuration.overridden(secret_file, ORIGIN), self._settings, self.directory.path
-        )
+        conf = self.configuration.overridden(secret_file, ORIGIN)
+        for with_own_place in (with_remote_logs, with_queue_store):
+            conf = with_own_place(conf, self._settings, self.directory.path)
+        self.configuration = conf
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         kind = LoopLauncher if self._loopback else Launcher

@@ -42,6 +42,8 @@ from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
 REMOTE_LOGS = "remote-logs"
+QUEUE_STORE = "queues"
+"""The store fs of queues that clients change."""
 CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
 """Files that Hadoop's own clients read besides yarn-site.xml."""
 LOG4J = "log4j.properties"
@@ -168,13 +170,14 @@ class ClusterDirectory:
     def prepare(self, store: Path, *, discard: bool) -> None:
         """Make the files and directories of a cluster without nodes.
 
-        The state of an earlier cluster, `store` and the secret, is kept so that this one can resume, unless `discard`.
+        The state of an earlier cluster, `store`, changed queues and the secret, is kept so that this one can resume,
+        unless `discard`.
         """
         with _refusing(self.path):
             for part in (self.conf, self.logs):
                 part.mkdir(parents=True, exist_ok=True)
             if discard:
-                for file in _files_of(store):
+                for file in (*_files_of(store), *self.path.glob(QUEUE_STORE)):
                     shutil.rmtree(file) if file.is_dir() else file.unlink()
             # The new cluster has as many nodes as requested, even if nodes of an earlier cluster were decommissioned.
             self.excluded_hosts.write_text("")

@@ -31,9 +31,7 @@ Updates = Mapping[str, str | None]
 
 
 class MutationRefused(YarnException):
-    """A change does not fit the present queues; nothing was changed."""
-
-    java_class = "java.io.IOException"
+    """A change does not fit the present queues; nothing was changed. It is never sent by RPC."""
 
 
 class QueueConfigInfo(Struct, frozen=True):
