@@ -4,9 +4,9 @@ A poll says how many containers an application holds, and how much memory. When 
 when it falls, the oldest of them ended, in the middle between two polls. Containers that follow one another between two
 polls look like one. The lists that a recorder takes of some applications help: they have sizes, and the number of a
 container says how many were allocated before it. So the mean run time is the time of all containers until the list,
-divided by the number of the last one, and longer ones are cut into containers of that length. Without a list, tasks of
-MapReduce and Tez are taken to run for `Defaults.task_ms`. At the end the ResourceManager reports the memory-seconds of
-an application, to which all run times are scaled.
+divided by how many had ended by then, and longer ones are cut into containers of that length. If none had ended, or
+without a list, tasks of MapReduce and Tez are taken to run for `Defaults.task_ms`. At the end the ResourceManager
+reports the memory-seconds of an application, to which all run times are scaled.
 
 An application that no poll saw with a container beside its AM, because it was short, is made of its totals alone
 (`rest_applications.py`).
@@ -195,16 +195,18 @@ class _Reading:
         return [replace(part, basis=basis, about=about) for each in held for part in _parts(each, mean_ms)]
 
     def _mean_ms(self, held: Sequence[ObservedContainer]) -> float | None:
-        """The mean run time of containers until the last list, from the highest number in it; None without one."""
+        """The mean run time of containers: the time of all until the last list, divided by how many had ended; None
+        without such a list.
+        """
         rows = [(at_ms, listed) for at_ms, listed in self._application.lists.items() if listed]
         if not rows:
             return None
         at_ms, listed = max(rows, key=lambda row: row[0])
         if len({each.attempt for each in listed}) > 1 or listed[0].attempt > 1:
             return None
-        allocated = max(each.number for each in listed) - 1
+        ended = max(each.number for each in listed) - len({each.number for each in listed} | {1})
         busy_ms = sum(min(each.end_ms, at_ms) - min(each.start_ms, at_ms) for each in held)
-        return busy_ms / allocated if allocated > 0 and busy_ms > 0 else None
+        return busy_ms / ended if ended > 0 and busy_ms > 0 else None
 
     def _corrected(self, containers: list[ObservedContainer], am: ObservedContainer) -> list[ObservedContainer]:
         """The containers with run times that have the memory-seconds which the ResourceManager reports at the end."""
