@@ -111,7 +111,9 @@ class UserSnapshot(Struct, frozen=True):
 
 
 class ApplicationSnapshot(Struct, frozen=True):
-    """An application that the ResourceManager knows. `attempts`: their number; `am_container`: of the current one."""
+    """An application that the ResourceManager knows. `attempts`: their number; `am_container`: of the current one.
+    `memory_mb_s`: memory times time of its containers that have ended, those released unused among them.
+    """
 
     application_id: ApplicationId
     user: str
@@ -122,6 +124,7 @@ class ApplicationSnapshot(Struct, frozen=True):
     diagnostics: str
     attempts: int
     am_container: Container | None
+    memory_mb_s: int
 
 
 class UseSnapshot(Struct, frozen=True):
@@ -388,6 +391,7 @@ def _application(app: RMApp) -> ApplicationSnapshot:
         str(app.diagnostics),
         len(app.attempts),
         None if attempt is None else attempt.am_container,
+        app.memory_mb_seconds,
     )
 
 

@@ -70,17 +70,18 @@ def import_file(options: ImportOptions) -> None:
     write_workload(workload, options.out)
     if options.nodes_out:
         write_nodes(nodes, options.nodes_out)
-    _write_files(files, options.conf_out)
+    if options.conf_out is not None:
+        write_files(files, options.conf_out)
     if options.as_json:
         print_json(_plain(workload))
         return
     console = terminal()
-    console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
+    console.print(Text(shown(f"{options.out}: {heading(workload)}")), soft_wrap=True)
     if options.nodes_out:
         console.print(Text(shown(f"{options.nodes_out}: {counted(len(nodes.nodes), 'node')}")), soft_wrap=True)
     for name in files.files:
         console.print(Text(shown(f"{options.conf_out}/{name}: as it was when the recording began")), soft_wrap=True)
-    _print_evidence(workload, console)
+    print_evidence(workload, console)
     _print_waits(recorded_waits(cluster) if cluster else [], console)
     _print_assumptions(workload, console)
 
@@ -94,9 +95,9 @@ def _configuration(options: ImportOptions, cluster: RecordedCluster | None) -> R
     return recorded_files(cluster)
 
 
-def _write_files(files: RecordedFiles, directory: Path | None) -> None:
+def write_files(files: RecordedFiles, directory: Path) -> None:
+    """Write the files of a configuration into a directory, which is made."""
     for name, text in files.files.items():
-        assert directory is not None, "there are files only for a directory"
         directory.mkdir(parents=True, exist_ok=True)
         with full_disk_named(directory / name):
             (directory / name).write_text(text, encoding="utf-8")
@@ -121,20 +122,20 @@ def show(file: Path, format_name: str, defaults: Defaults, *, as_json: bool) -> 
         print_json(_plain(workload))
         return
     console = terminal()
-    console.print(_heading(workload), soft_wrap=True)
+    console.print(heading(workload), soft_wrap=True)
     console.print()
     rows = sorted(figures_by_user(workload), key=lambda row: -row.memory_gb_hours)
     console.print(_table(rows[:ROWS_MAX]), crop=False)
     if len(rows) > ROWS_MAX:
         notices().print(f"{len(rows) - ROWS_MAX} more queues and users with less memory: --json shows all")
-    _print_evidence(workload, console)
+    print_evidence(workload, console)
     _print_assumptions(workload, console)
 
 
 def write_queues(file: Path, out: Path) -> None:
     """Write the capacity-scheduler.xml that an answer to GET /ws/v1/cluster/scheduler describes."""
     with reading_arguments():
-        _refuse_input(out, "--out", file)
+        refuse_input(out, "--out", file)
         check_output_file(out, ".xml")
         queues = read_queues(read_text(file), str(file))
     with full_disk_named(out):
@@ -151,12 +152,13 @@ def _refuse_overwriting(options: ImportOptions) -> None:
     for out, option in ((options.out, "--out"), (options.nodes_out, "--nodes-out")):
         for given in (options.file, options.nodes):
             if out is not None and given is not None:
-                _refuse_input(out, option, given)
+                refuse_input(out, option, given)
     if options.nodes_out is not None and _is_same_file(options.out, options.nodes_out):
         raise YarnException(f"{options.nodes_out}: --out and --nodes-out are the same file (name two files)")
 
 
-def _refuse_input(out: Path, option: str, given: Path) -> None:
+def refuse_input(out: Path, option: str, given: Path) -> None:
+    """Raise YarnException if writing `out` would overwrite an input."""
     if _is_same_file(out, given):
         raise YarnException(f"{out}: {option} is also an input, and would overwrite it (name another file)")
 
@@ -180,7 +182,8 @@ def _plain(workload: Workload) -> dict[str, object]:
     }
 
 
-def _heading(workload: Workload) -> str:
+def heading(workload: Workload) -> str:
+    """Describe a workload in a line."""
     total, span_ms = figures_of_all(workload), lasts_ms(workload)
     within = f" submitted within {duration(span_ms)}" if span_ms else ""
     return (
@@ -222,7 +225,7 @@ def _time(ms: int) -> str:
     return f"{ms}ms"
 
 
-def _print_evidence(workload: Workload, console: Console) -> None:
+def print_evidence(workload: Workload, console: Console) -> None:
     """Print which share of the memory-hours is recorded, determined by what is recorded, and assumed."""
     if not workload.evidence:
         return

@@ -1,4 +1,4 @@
-"""The verbs `yarnling workload import`, `show`, `queues` and `formats` with their options."""
+"""The verbs `yarnling workload import`, `calibrate`, `show`, `queues` and `formats` with their options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from yarnling.cli.options import with_options
+from yarnling.cli.options.calibrate import CalibrateOptions
 from yarnling.cli.options.simulate import Format, ImportOptions, Seed, WorkloadText
 from yarnling.cli.shared.arguments import Json
 
@@ -30,6 +31,18 @@ def import_command(options: ImportOptions) -> None:
     from yarnling.cli import workload as verb
 
     verb.import_file(options)
+
+
+@workload_app.command(
+    epilog="Example: yarnling workload calibrate recording -o workload.jsonl --nodes-out nodes.json --conf-out now"
+)
+@with_options
+def calibrate(options: CalibrateOptions) -> None:
+    """Write the workload of a recorded run, fitted until its simulation is like that run, and the remaining error."""
+    from yarnling.cli import calibrate as verb
+
+    if status := verb.run(options):
+        raise typer.Exit(status)
 
 
 @workload_app.command()

@@ -4,7 +4,8 @@
 
 Applications are compared by name, and only where both runs have the time in question, so that all figures are about
 the same applications. With several simulated runs, of different seeds, a figure is their mean. Percentiles are by the
-nearest rank, as in all reports.
+nearest rank, as in all reports. Queues have the names of the first simulated run: some releases of Hadoop report a
+queue without its path.
 """
 
 from __future__ import annotations
@@ -93,10 +94,15 @@ def prediction_error(recorded: RunTimes, simulated: Sequence[RunTimes]) -> Predi
     ]
     by_queue: dict[str, list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        by_queue[pair[0].queue].append(pair)
+        by_queue[pair[1][0].queue].append(pair)
+    recorded_names = {ALL_QUEUES: ALL_QUEUES} | {name: found[0][0].queue for name, found in by_queue.items()}
+
+    def use_points(name: str) -> float | None:
+        return _use_points(recorded, recorded_names[name], simulated, name)
+
     return PredictionError(
-        _group(ALL_QUEUES, pairs, recorded, simulated),
-        tuple(_group(name, by_queue[name], recorded, simulated) for name in sorted(by_queue)),
+        _group(ALL_QUEUES, pairs, use_points(ALL_QUEUES)),
+        tuple(_group(name, by_queue[name], use_points(name)) for name in sorted(by_queue)),
         _makespan(whole),
         percentile(differences, 0.5),
         percentile(differences, 0.9),
@@ -106,7 +112,9 @@ def prediction_error(recorded: RunTimes, simulated: Sequence[RunTimes]) -> Predi
 
 
 def run_times(result: WhatIfResult) -> RunTimes:
-    """The times of a simulated run. Containers that were released unused are not in its use of memory."""
+    """The times of a simulated run. Containers that were released unused are in the memory of an application, and not
+    in the use over time.
+    """
     by_application: dict[int, list[ContainerOutcome]] = defaultdict(list)
     spans: dict[str, list[Span]] = defaultdict(list)
     for each in result.containers:
@@ -126,7 +134,7 @@ def run_times(result: WhatIfResult) -> RunTimes:
             am_allocated_ms=min(ams, default=None),
             am_started_ms=app.am_started_ms,
             ended_ms=app.ended_ms,
-            mb_ms=sum((end_ms - start_ms) * memory_mb for start_ms, end_ms, memory_mb in held),
+            mb_ms=app.memory_mb_s * 1000 or sum((end_ms - start_ms) * mb for start_ms, end_ms, mb in held),
             task_waits_ms=tuple(
                 each.allocated_ms - each.requested_ms
                 for each in containers
@@ -228,7 +236,7 @@ def _numbered(run: RunTimes) -> Iterator[tuple[tuple[str, int], ApplicationTimes
         yield (each.name, seen[each.name]), each
 
 
-def _group(name: str, pairs: Sequence[_Pair], recorded: RunTimes, simulated: Sequence[RunTimes]) -> GroupError:
+def _group(name: str, pairs: Sequence[_Pair], use_points: float | None) -> GroupError:
     run, am_wait = _columns(pairs, _ended), _columns(pairs, lambda each: each.am_wait_ms)
     memory = _columns([pair for pair in pairs if _have(pair, _ended)], lambda each: each.mb_ms)
     waits = _task_waits(pairs)
@@ -242,7 +250,7 @@ def _group(name: str, pairs: Sequence[_Pair], recorded: RunTimes, simulated: Seq
         _compared(waits, _p50),
         _compared(waits, _p95),
         _compared(memory, sum),
-        _use_points(name, recorded, simulated),
+        use_points,
     )
 
 
@@ -285,15 +293,17 @@ def _makespan(pairs: Sequence[_Pair]) -> Compared | None:
     return Compared(lasted[0], fmean(lasted[1:]), max(lasted[1:]) - min(lasted[1:])) if lasted else None
 
 
-def _use_points(queue: str, recorded: RunTimes, simulated: Sequence[RunTimes]) -> float | None:
-    """The mean difference of use over time, as long as any run uses memory; None if the use is not recorded."""
-    of_queue = recorded.use.get(queue)
+def _use_points(recorded: RunTimes, recorded_name: str, simulated: Sequence[RunTimes], name: str) -> float | None:
+    """The mean difference of use over time, while any run uses memory and it is recorded; None if it never is."""
+    of_queue = recorded.use.get(recorded_name)
     if of_queue is None or not of_queue.times_ms or not recorded.cluster_mb:
         return None
     step_ms = max(recorded.step_ms, *(run.step_ms for run in simulated))
     nothing = UseOverTime((), ())
-    curves = [run.use.get(queue, nothing) for run in simulated]
+    curves = [run.use.get(name, nothing) for run in simulated]
     until_ms = max(curve.times_ms[-1] for curve in (of_queue, *curves) if curve.times_ms)
+    if recorded.until_ms is not None:
+        until_ms = min(until_ms, recorded.until_ms)
     means = of_queue.means(step_ms, until_ms)
     differences = [
         abs(mine - its) for curve in curves for mine, its in zip(means, curve.means(step_ms, until_ms), strict=True)

@@ -162,6 +162,7 @@ class RecordedApplication:
         self.diagnostics = ""
         self.am_limit_wait_ms = 0
         self.user_limit_wait_ms = 0
+        self.memory_mb_s = 0
         self.waits: dict[RequestKey, KeyWaits] = {AM_KEY: KeyWaits()}
         self._recording = recording
         self._view_of = view_of
@@ -195,7 +196,7 @@ class RecordedApplication:
             if change.kind == "RMApp":
                 self._over(change.target, "")
             return
-        self.queue = app.queue
+        self.queue, self.memory_mb_s = app.queue, app.memory_mb_s
         if change.kind == "RMApp":
             self.state = app.state.name
             if app.state in FINAL_APPLICATION_STATES:
@@ -346,4 +347,5 @@ class RecordedApplication:
             self.user_limit_wait_ms,
             self.diagnostics,
             self.surplus_containers,
+            self.memory_mb_s,
         )

@@ -23,6 +23,7 @@ class ApplicationOutcome(Struct, frozen=True):
     its time had not come. `am_limit_wait_ms`, `user_limit_wait_ms`: for how long it waited because of the queue's AM
     limit, and its user's limit, as far as samples show.
     `surplus`: containers that it was allocated and released unused, because its AM sends lowered requests again.
+    `memory_mb_s`: memory times time, in MB-s, of all its containers, as the ResourceManager counts it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ApplicationOutcome(Struct, frozen=True):
     user_limit_wait_ms: int = 0
     diagnostics: str = ""
     surplus: int = 0
+    memory_mb_s: int = 0
 
 
 class QueueSample(Struct, frozen=True):

@@ -22,11 +22,13 @@ from yarnling.workload.nodes_file import NodeList
 from yarnling.workload.recorded_applications import read_recording
 from yarnling.workload.recorded_cluster import RecordedCluster, read_cluster
 from yarnling.workload.recorded_nodes import recorded_nodes
+from yarnling.workload.recorded_times import recorded_times
 from yarnling.workload.recording_lines import MARK
 from yarnling.workload.rest_answers import refuse_other_answers
 from yarnling.workload.rest_applications import read_applications
 from yarnling.workload.rest_cluster import read_cluster_nodes
 from yarnling.workload.rumen import read_rumen
+from yarnling.workload.run_times import RunTimes
 from yarnling.workload.sls import hosts_of, read_jobs, read_racks
 from yarnling.workload.spark_events import MARK as SPARK_MARK
 from yarnling.workload.spark_events import read_spark_events
@@ -136,6 +138,17 @@ def read_workload(path: Path, format_name: str = "", defaults: Defaults = _DEFAU
 def read_recorded_cluster(path: Path) -> RecordedCluster | None:
     """The cluster of a recording; None if the file or directory is none."""
     return read_cluster(lines_of(path), str(path)) if _lines_format(path) == "recording" else None
+
+
+def read_recorded_times(path: Path) -> RunTimes | None:
+    """The times of the run in a recording or in the log of a ResourceManager; None if the input is neither.
+
+    Raises ConfigurationException if nothing in it can be used.
+    """
+    name = _lines_format(path)
+    if name == "recording":
+        return recorded_times(read_cluster(lines_of(path), str(path)))
+    return rm_log.read_rm_log_times(lines_of(path), str(path)) if name == "rm-log" else None
 
 
 def all_formats() -> dict[str, str]:

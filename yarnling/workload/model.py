@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from yarn.resource import Resource
 from yarnling.workload.autoscaling import NodeScaling
+from yarnling.workload.calibration import Calibration
 from yarnling.workload.evidence import Evidence
 from yarnling.workload.start_times import StartTime
 
@@ -157,12 +158,14 @@ class Workload(Struct, frozen=True):
     """A workload.
 
     `applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
-    filled in, one sentence each. `evidence`: what its memory-hours rest on; empty: not known.
+    filled in, one sentence each. `evidence`: what its memory-hours rest on; empty: not known. `calibration`: on the run
+    that it was recorded from; None: it has not been calibrated.
     """
 
     applications: tuple[WorkloadApplication, ...]
     assumptions: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    calibration: Calibration | None = None
 
     def with_assumptions(self, more: tuple[str, ...]) -> Workload:
         """A copy of this workload with more assumptions."""

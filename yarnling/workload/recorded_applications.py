@@ -63,8 +63,13 @@ def read_recording(lines: Iterable[Line], source: str, defaults: Defaults) -> Wo
 
 def first_submission_ms(cluster: RecordedCluster) -> int:
     """The time, in ms since 1970, at which the workload of a recording begins; the first poll if it has none."""
-    used = [each for each in cluster.applications.values() if _is_seen(each) or each.number("memorySeconds")]
-    return min((each.number("startedTime") or cluster.begins_ms for each in used), default=cluster.begins_ms)
+    used = filter(is_used, cluster.applications.values())
+    return min(map(cluster.submitted_ms, used), default=cluster.begins_ms)
+
+
+def is_used(application: TrackedApplication) -> bool:
+    """True if the application has used anything, so that it is part of the workload."""
+    return _is_seen(application) or bool(application.number("memorySeconds"))
 
 
 def _is_seen(application: TrackedApplication) -> bool:
@@ -88,6 +93,7 @@ def recorded_workload(cluster: RecordedCluster, defaults: Defaults) -> Workload:
             continue
         observed = _Reading(application, defaults).observed(name, cluster)
         notes["running"] += not application.has_ended
+        notes["before"] += cluster.began_before(application)
         tally.add(len(observed.containers))
         seen.append(observed)
     if not seen and not totals:
@@ -117,14 +123,15 @@ class _Reading:
         self._first_attempt = min((attempt for attempt, _ in self._listed), default=1)
 
     def observed(self, name: str, cluster: RecordedCluster) -> ObservedApplication:
-        """The application with its containers. `submit_ms` and the AM's times are those that the RM reports."""
+        """The application with its containers; its submission and its AM's times are those that the RM reports."""
         application = self._application
-        started_ms = application.number("startedTime") or cluster.begins_ms
-        placed_ms = application.number("launchTime") or application.levels[0].at_ms
+        started_ms = cluster.submitted_ms(application)
+        placed_ms = max(application.number("launchTime") or application.levels[0].at_ms, started_ms)
         ended_ms = application.number("finishedTime") if application.has_ended else 0
         am = self._am(placed_ms, ended_ms or max(application.last_ms, placed_ms))
         held = list(self._held(am.resource))
-        containers = self._corrected(self._cut(held), am)
+        cut = self._cut(held)
+        containers = cut if cluster.began_before(application) else self._corrected(cut, am)
         return ObservedApplication(
             name=name,
             submit_ms=started_ms,
@@ -245,7 +252,7 @@ def _from_totals(
     text = msgspec.json.encode({"apps": {"app": entries}}).decode()
     read = read_applications(text, source, defaults, account)
     first_ms = min(application.number("startedTime") for application in totals.values())
-    return [replace(each, submit_ms=each.submit_ms + first_ms - base_ms) for each in read.applications]
+    return [replace(each, submit_ms=max(each.submit_ms + first_ms - base_ms, 0)) for each in read.applications]
 
 
 def _assumptions(cluster: RecordedCluster, notes: Counter[str], defaults: Defaults) -> Iterator[str]:
@@ -264,5 +271,7 @@ def _assumptions(cluster: RecordedCluster, notes: Counter[str], defaults: Defaul
 _SENTENCES = {
     "short": "{count} applications ended before a poll saw a container of theirs: they are made of their totals.",
     "waiting": "{count} applications used nothing while they were recorded and are left out.",
+    "before": "{count} applications had been submitted before the recording began: they are submitted when it begins, "
+    "with what they did from then on.",
     "running": "{count} applications still ran when the recording ends: what they had done by then is all their work.",
 }

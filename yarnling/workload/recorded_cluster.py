@@ -59,12 +59,14 @@ class ListedContainer(Struct, frozen=True, gc=False):
 class TrackedApplication(Struct):
     """An application. `fields`: the last value of each, under the names of the REST API. `levels`: in order of time.
 
-    `lists`: {poll: the containers that were listed}. `last_ms`: the last poll that had it.
+    `lists`: {poll: the containers that were listed}. `registered`: the two polls between which its AM registered; None
+    if no poll saw the application without an AM that runs. `last_ms`: the last poll that had it.
     """
 
     fields: dict[str, Any]
     levels: list[Level] = msgspec.field(default_factory=list)
     lists: dict[int, list[ListedContainer]] = msgspec.field(default_factory=dict)
+    registered: tuple[int, int] | None = None
     last_ms: int = 0
     is_live: bool = True
 
@@ -90,11 +92,14 @@ class RecordedNode(Struct):
     changes: list[tuple[int, str]] = msgspec.field(default_factory=list)
 
     def take(self, fields: dict[str, Any]) -> None:
-        """Take over changed fields. Before Hadoop 3.3 a node that has left is reported without its size."""
+        """Take over changed fields, but not the size of a node that is drained: that is what it still uses. Before
+        Hadoop 3.3 a node that has left is reported without its size.
+        """
         before = self.resource()
         known = self.fields.get("amounts")
         self.fields |= fields
-        if before is not None and self.resource() is None:
+        is_drained = self.fields.get("state") in ("DECOMMISSIONING", "DECOMMISSIONED")
+        if before is not None and (is_drained or self.resource() is None):
             self.fields["amounts"] = known
 
     def resource(self) -> Resource | None:
@@ -128,6 +133,14 @@ class RecordedCluster:
         self._managers: set[int] = set()
         self._current: dict[str, str] = {}
         self._unsaid: set[str] = set()
+
+    def began_before(self, application: TrackedApplication) -> bool:
+        """True if the application was submitted before the recording began, so that its first part is not known."""
+        return application.number("startedTime") < self.begins_ms
+
+    def submitted_ms(self, application: TrackedApplication) -> int:
+        """The time of its submission; the first poll for one that had been submitted before."""
+        return max(application.number("startedTime"), self.begins_ms)
 
     def add(self, line: Line) -> None:
         """Take over a line; one that cannot be read is counted. Raises ConfigurationException for too many entries."""
@@ -178,6 +191,8 @@ class RecordedCluster:
     def _take_applications(self, seen: AppsSeen) -> None:
         for name, fields in seen.apps.items():
             known = self.applications.setdefault(name, TrackedApplication({}))
+            if fields.get("state") == "RUNNING" and known.registered is None:
+                known.registered = (self._before_ms, seen.at)
             known.fields |= fields
             known.is_live = True
             known.last_ms = seen.at

@@ -31,6 +31,7 @@ from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
 from yarnling.workload.observed import RECORDED_ABOUT, REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
+from yarnling.workload.run_times import ALL_QUEUES, ApplicationTimes, RunTimes, Span, UseOverTime
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 
@@ -192,14 +193,50 @@ class RMLog:
             container = self._containers[name] = _Container(f"application_{found[1]}", int(found[2]), int(found[3]))
         return container
 
-    def workload(self) -> Workload:
-        """The applications that had a container, the first one submitted at 0; those from before the log begin at 0."""
+    def _by_application(self) -> dict[str, list[_Container]]:
+        """{application: its containers}. Raises ConfigurationException if there are none."""
         mine: dict[str, list[_Container]] = {}
         for each in self._containers.values():
             if each.allocated_ms or each.released_ms:
                 mine.setdefault(each.application, []).append(each)
         if not mine:
             self._refuse()
+        return mine
+
+    def times(self) -> RunTimes:
+        """The times of the applications that had a container, since the first submission."""
+        mine = self._by_application()
+        submitted = {name: self._applications[name].submitted_ms or self._begins_ms for name in mine}
+        base_ms = min(submitted.values())
+        found: list[ApplicationTimes] = []
+        spans: dict[str, list[Span]] = {ALL_QUEUES: []}
+        for name, containers in sorted(mine.items()):
+            application = self._applications[name]
+            observed = self._observed(name, containers)
+            held = [
+                (each.placed_ms - base_ms, each.end_ms - base_ms, each.resource.memory_mb)
+                for each in (self._ran(one, application) for one in containers)
+            ]
+            spans[ALL_QUEUES] += held
+            spans.setdefault(observed.queue, []).extend(held)
+            am = observed.am if application.submitted_ms else None
+            found.append(
+                ApplicationTimes(
+                    name=name,
+                    queue=observed.queue,
+                    submitted_ms=submitted[name] - base_ms,
+                    am_allocated_ms=None if am is None else am.placed_ms - base_ms,
+                    ended_ms=application.ended_ms - base_ms if application.ended_ms else None,
+                    mb_ms=sum((end_ms - start_ms) * memory_mb for start_ms, end_ms, memory_mb in held),
+                )
+            )
+        use = {queue: UseOverTime.of_containers(held) for queue, held in spans.items()}
+        cluster_mb = sum(node.resource.memory_mb for node in self.nodes.values())
+        return RunTimes(tuple(found), use, cluster_mb, until_ms=self._ends_ms - base_ms)
+
+    def workload(self) -> Workload:
+        """The applications that had a container, the first one submitted at 0; those from before the log begin at 0."""
+        mine = self._by_application()
         account = EvidenceAccount()
         observed = [self._observed(name, mine[name]) for name in sorted(mine)]
         base_ms = min(each.submit_ms for each in observed)
@@ -285,6 +322,11 @@ _SENTENCES = {
 def read_rm_log(lines: Iterable[Line], source: str, defaults: Defaults) -> Workload:
     """The workload in the lines of a log. Raises ConfigurationException if it has none."""
     return _read(lines, source, defaults).workload()
+
+
+def read_rm_log_times(lines: Iterable[Line], source: str) -> RunTimes:
+    """The times of the applications in the lines of a log. Raises ConfigurationException if it has none."""
+    return _read(lines, source, Defaults()).times()
 
 
 def read_rm_log_nodes(lines: Iterable[Line], source: str) -> WorkloadNodes:

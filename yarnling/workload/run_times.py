@@ -26,8 +26,8 @@ Span: TypeAlias = tuple[int, int, int]
 class ApplicationTimes(Struct, frozen=True, kw_only=True):
     """An application of a run. `am_allocated_ms`: when its first AM was placed. `am_started_ms`: when that registered.
 
-    `mb_ms`: memory times time of all its containers, its AMs among them. `task_waits_ms`: from the request to the
-    placement of each of its tasks.
+    `mb_ms`: memory times time of all its containers, AMs and those released unused among them. `task_waits_ms`: from
+    the request to the placement of each of its tasks.
     """
 
     name: str
@@ -86,9 +86,11 @@ class RunTimes(Struct, frozen=True):
     """A run of a workload. `use`: {queue's path, ALL_QUEUES for the cluster: its use of memory}, as far as known.
 
     `cluster_mb`: the memory of all nodes, 0 if it is not known. `step_ms`: the shortest span in which use is known.
+    `until_ms`: when the recording ended; None: after the last application.
     """
 
     applications: tuple[ApplicationTimes, ...]
     use: Mapping[str, UseOverTime]
     cluster_mb: int
     step_ms: int = STEP_MS
+    until_ms: int | None = None

@@ -40,7 +40,7 @@ def scaled(workload: Workload, factor: float, seed: int = 0) -> Workload:
     text = (
         f"Applications were multiplied by {factor:g} with seed {seed}; a copy comes up to {SPREAD_MS // 1000} s later."
     )
-    return Workload(applications, (*workload.assumptions, text), workload.evidence)
+    return Workload(applications, (*workload.assumptions, text), workload.evidence, workload.calibration)
 
 
 def _copies(application: WorkloadApplication, factor: float, random: Random) -> Iterator[WorkloadApplication]:

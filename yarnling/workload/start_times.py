@@ -6,6 +6,7 @@ the order of events nor the configuration changes it: a task takes equally long 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 from yarnling.workload.distribution import Distribution, Lognormal
@@ -20,6 +21,12 @@ REAL_AM_START = Lognormal.of_percentiles(median=3000, p95=5000)
 """From the start of an AM's container to its registration: the JVMs of MapReduce, Tez and Spark take 2 to 5 s."""
 REAL_TASK_START = 1000
 """From the start of a container to its work: the start of a JVM."""
+
+
+def with_mean(mean_ms: int) -> StartTime:
+    """Start times of AMs with this mean, in ms, spread as those of real AMs are."""
+    spread = math.sqrt(math.expm1(REAL_AM_START.sigma**2))
+    return Lognormal.of_mean(mean_ms, spread * mean_ms) if mean_ms > 0 else 0
 
 
 def drawn_ms(start: StartTime, number_for: NumberFor, name: str) -> int:

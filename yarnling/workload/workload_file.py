@@ -13,15 +13,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from wire.files.full_disk import full_disk_named
 from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.workload.calibration import Calibration
 from yarnling.workload.distribution_text import StartTimeMs, written
 from yarnling.workload.documents import Faults, json_documents
 from yarnling.workload.evidence import Basis, Evidence
 from yarnling.workload.limits import (
+    AMOUNT_MAX,
     GROUPS_MAX,
     Amount,
     Containers,
@@ -46,6 +49,8 @@ from yarnling.workload.tally import WorkloadCount
 
 WORKLOAD_MARK = "yarnling-workload"
 VERSION = 1
+ERROR_MAX = 1e9
+"""The largest error of a replay, as a fraction."""
 
 
 def _run(value: object) -> object:
@@ -142,14 +147,52 @@ class _Evidence(Section):
         return Evidence(self.basis, self.share, self.about)
 
 
+_Fraction = Annotated[float, Field(ge=-ERROR_MAX, le=ERROR_MAX, allow_inf_nan=False)]
+
+
+class _FittedTime(Section):
+    name: Text
+    value_ms: Milliseconds
+    about: Text
+
+
+class _ReplayError(Section):
+    queue: Annotated[str, Field(max_length=2000)] = ""
+    applications: Amount
+    run_mean: _Fraction | None = None
+    am_wait_p50: _Fraction | None = None
+    am_wait_p95: _Fraction | None = None
+    memory: _Fraction | None = None
+    use_points: _Fraction | None = None
+
+
+class _Calibration(Section):
+    record: Text
+    seeds: Annotated[int, Field(ge=1, le=AMOUNT_MAX)]
+    errors: Annotated[tuple[_ReplayError, ...], Field(min_length=1, max_length=100_000)]
+    fitted: Annotated[tuple[_FittedTime, ...], Field(max_length=100)] = ()
+    makespan: _Fraction | None = None
+    application_p50: _Fraction | None = None
+
+    def as_record(self) -> Calibration:
+        """The calibration."""
+        return msgspec.convert(self.model_dump(), Calibration)
+
+
 class _Origin(_Conduct):
     """The part of a header that says where the workload comes from."""
 
     assumptions: tuple[Text, ...] = ()
     evidence: Annotated[tuple[_Evidence, ...], Field(max_length=100)] = ()
+    calibration: _Calibration | None = None
 
     def workload(self, applications: Iterable[WorkloadApplication]) -> Workload:
-        return Workload(in_order(applications), self.assumptions, tuple(each.record() for each in self.evidence))
+        return Workload(
+            in_order(applications),
+            self.assumptions,
+            tuple(each.record() for each in self.evidence),
+            None if self.calibration is None else self.calibration.as_record(),
+        )
 
 
 class _Header(_Origin):
@@ -206,6 +249,8 @@ def write_workload(workload: Workload, path: Path) -> None:
         header: dict[str, Any] = {WORKLOAD_MARK: VERSION, "assumptions": list(workload.assumptions)}
         if workload.evidence:
             header["evidence"] = [_part(each) for each in workload.evidence]
+        if workload.calibration is not None:
+            header["calibration"] = msgspec.to_builtins(workload.calibration)
         file.write(f"{json.dumps(header)}\n")
         for application in workload.applications:
             file.write(f"{json.dumps(_application(application), separators=(',', ':'))}\n")

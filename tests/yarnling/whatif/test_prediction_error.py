@@ -105,3 +105,11 @@ def test_table_and_json_name_every_figure() -> None:
     plain = plain_error(error)
     assert plain["makespan_ms"] == {"recorded": 100_000, "simulated": 110_000, "spread": 0, "error": 0.1}
     assert plain["queues"][0]["am_wait_p95_ms"]["error"] == 1
+
+
+def test_queues_have_the_paths_of_the_simulation() -> None:
+    curve = UseOverTime.of_containers([(0, 10 * S, 400)])
+    recorded = RunTimes((app("a", 0, 0, 10, queue="etl"),), {"etl": curve}, 1000)
+    simulated = RunTimes((app("a", 0, 0, 10),), {"root.etl": curve}, 1000)
+    (etl,) = prediction_error(recorded, [simulated]).queues
+    assert (etl.name, etl.use_points) == ("root.etl", 0)

@@ -19,7 +19,7 @@ from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.evidence import Basis, share_of
-from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_workload
+from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_recorded_times, read_workload
 from yarnling.workload.model import NodeChange, NodeEvent, WorkloadApplication
 from yarnling.workload.recorded_cluster import RecordedCluster
 from yarnling.workload.recorded_conditions import RecordedWaits, recorded_files, recorded_waits
@@ -245,6 +245,30 @@ def test_nodes_that_came_and_went_have_their_times(day: Day) -> None:
         "Nodes changed during the recording (join 2, leave 2, drain 1, lost 1), at the times of the polls that saw it.",
         "Lost nodes are taken to have failed 30 s before, which is how long it takes to notice it.",
     )
+
+
+def test_a_drained_node_keeps_its_size(day: Day) -> None:
+    """While it is drained, the ResourceManager reports what it still uses as its size."""
+    have_nodes(day, node("n1"))
+    day.poll(holds(3, 5120))
+    have_nodes(day, node("n1", state="DECOMMISSIONING", totalResource={"memory": 1024, "vCores": 1}))
+    day.poll(holds(3, 5120))
+    (listed,) = read_node_list(day.directory).nodes
+    assert listed.resource == Resource(8192, 4)
+
+
+def test_an_application_from_before_the_recording_begins_with_it(day: Day) -> None:
+    """It had run for an hour, so the memory-seconds at its end say nothing about what was recorded."""
+    started = {"startedTime": START_MS - 3_600_000, "launchTime": START_MS - 3_599_000}
+    day.poll(holds(3, 5120, **started), count=4)
+    day.poll(ended=(ended(52_500, 9_000_000, **started),))
+    application = day.application()
+    assert application.submit_ms == 0
+    assert max(application.groups[0].durations_ms) < 60_000
+    recorded = read_recorded_times(day.directory)
+    assert recorded is not None
+    (times,) = recorded.applications
+    assert (times.submitted_ms, times.run_ms, times.am_wait_ms, times.mb_ms) == (0, 52_500, None, None)
 
 
 def test_times_of_nodes_are_since_the_first_submission(day: Day) -> None:

@@ -15,7 +15,7 @@ import pytest
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.evidence import Basis, share_of
-from yarnling.workload.formats import read_node_list, read_workload
+from yarnling.workload.formats import read_node_list, read_recorded_times, read_workload
 from yarnling.workload.model import Workload, WorkloadApplication
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -212,3 +212,21 @@ def test_lines_that_are_not_whole_are_ignored(tmp_path: Path) -> None:
     broken = [line[:length] for line in [*lines, *LINES[:40]] for length in (30, 60, 90)]
     workload = read(tmp_path, [*lines, *[f"{line}\n" for line in broken]])
     assert [each.name for each in workload.applications] == ["application_1_0001"]
+
+
+def test_the_times_of_the_run_are_those_of_the_log() -> None:
+    recorded = read_recorded_times(LOG)
+    assert recorded is not None
+    workload = {each.name: each for each in read_workload(LOG).applications}
+    assert {each.name for each in recorded.applications} == set(workload)
+    for each in recorded.applications:
+        assert each.submitted_ms == workload[each.name].submit_ms
+        assert each.am_wait_ms is not None
+        assert each.run_ms is not None
+        assert each.am_wait_ms < each.run_ms
+    assert sum(each.mb_ms or 0 for each in recorded.applications) == sum(
+        used_mb * (end_ms - start_ms)
+        for start_ms, end_ms, used_mb in zip(
+            recorded.use[""].times_ms, recorded.use[""].times_ms[1:], recorded.use[""].used_mb, strict=False
+        )
+    )
