@@ -143,13 +143,15 @@ class RefusedUsers:
 class DemandIndex(OrderListener):
     """The applications of one leaf that an iteration has to check, kept in step with the leaf's order.
 
-    `_resting` {application: its entry} are the others. `_of_user` {user: the user's entries}.
+    `_resting` {application: its entry} are the others. `_of_user` {user: the user's entries}. `only_limits`: listed
+    applications that request and reserve nothing, a set that keeps its order; only their users' limits are checked.
     """
 
-    __slots__ = ("_of_user", "_resting", "listed")
+    __slots__ = ("_of_user", "_resting", "listed", "only_limits")
 
     def __init__(self, order: FifoOrderingPolicy) -> None:
         self.listed: list[Entry] = []
+        self.only_limits: dict[ApplicationId, None] = {}
         self._of_user: dict[str, list[Entry]] = {}
         self._resting: dict[ApplicationId, Entry] = {}
         for entry in order.entries:
@@ -164,23 +166,31 @@ class DemandIndex(OrderListener):
         return listed
 
     def rest(self, entry: Entry) -> None:
-        """Skip an application that requests and reserves nothing; no effect on the first application of a user."""
+        """Skip an application that requests and reserves nothing; the first one of a user only for its limit."""
         application = entry[1]
         application_id = application.attempt_id.application_id
-        if application_id not in self._resting and self._of_user[application.user][0][1] is not application:
+        if self._of_user[application.user][0][1] is application:
+            self.only_limits[application_id] = None
+        elif application_id not in self._resting:
             take_out(self.listed, entry)
             self._resting[application_id] = entry
 
     def added(self, entry: Entry) -> None:
         insort(self.listed, entry, key=entry_key)
-        insort(self._of_user.setdefault(entry[1].user, []), entry, key=entry_key)
+        of_user = self._of_user.setdefault(entry[1].user, [])
+        for _, first in of_user[:1]:
+            # It may no longer be the first.
+            self.requests_changed(first.attempt_id.application_id)
+        insort(of_user, entry, key=entry_key)
 
     def removed(self, entry: Entry) -> None:
         """Remove an application; the user's next application may now be the first one."""
         application = entry[1]
-        resting = self._resting.get(application.attempt_id.application_id)
+        application_id = application.attempt_id.application_id
+        self.only_limits.pop(application_id, None)
+        resting = self._resting.get(application_id)
         if resting is not None and resting[1] is application:
-            del self._resting[application.attempt_id.application_id]
+            del self._resting[application_id]
         else:
             take_out(self.listed, entry)
         of_user = self._of_user[application.user]
@@ -192,6 +202,7 @@ class DemandIndex(OrderListener):
 
     def requests_changed(self, application_id: ApplicationId) -> None:
         """Check the application again."""
+        self.only_limits.pop(application_id, None)
         entry = self._resting.pop(application_id, None)
         if entry is not None:
             insort(self.listed, entry, key=entry_key)
@@ -223,6 +234,12 @@ def rest(leaf: LeafQueue, applications: Iterable[FiCaSchedulerApp]) -> None:
     if isinstance(index, DemandIndex):
         for application in applications:
             index.rest(leaf.active.entry_of(application))
+
+
+def only_for_limits(leaf: LeafQueue) -> dict[ApplicationId, None]:
+    """The applications of `with_demand` that request and reserve nothing: an offer to them would do nothing."""
+    index = leaf.active.listener
+    return index.only_limits if isinstance(index, DemandIndex) else {}
 
 
 def _has_no_reservation(entry: Entry) -> bool:

@@ -34,7 +34,7 @@ from rm.scheduler.placement.allocator import (
     UnneededReservation,
     assign_to_application,
 )
-from rm.scheduler.placement.memo import RefusedOffers, RefusedUsers, rest, with_demand
+from rm.scheduler.placement.memo import RefusedOffers, RefusedUsers, only_for_limits, rest, with_demand
 from yarn.resource import Resource
 
 _BY_SORT_KEY = attrgetter("sort_key")
@@ -167,7 +167,7 @@ def _walk(
     """
     partition = node.partition
     cached_limits = leaf.user_limits.at(leaf.users.version, partition, mode)
-    refused = RefusedUsers(leaf)
+    refused, only_limits = RefusedUsers(leaf), only_for_limits(leaf)
     check_queue = True
     for application in applications:
         reserved = application.usage.default.reserved
@@ -182,6 +182,8 @@ def _walk(
         if not _may_assign_to_user(leaf, application, partition, limits, cached):
             _refuse_user(leaf, application, node, cached.limit)
             refused.add(application, cached)
+            continue
+        if application.attempt_id.application_id in only_limits:
             continue
         assignment = assign_to_application(leaf, application, node, limits, mode, None)
         if isinstance(assignment, (Proposal, UnneededReservation)):

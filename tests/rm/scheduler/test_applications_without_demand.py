@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.placement.memo import with_demand
+from rm.scheduler.placement.memo import only_for_limits, with_demand
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 
 LARGE_USER_LIMIT = {**ONE_QUEUE, "root.a.user-limit-factor": "10"}
@@ -43,6 +43,31 @@ def test_a_request_puts_an_application_back_in_its_old_place() -> None:
     cluster.request("app1", 1)
     assert offered(cluster) == ["app0", "app1", "app3"]
     assert cluster.heartbeat("n1") == ["app1/2 on n1 1024"]
+
+
+def only_limits(cluster: Cluster) -> list[str]:
+    """The applications of which the next pass looks at nothing but their users' limits."""
+    return [NAMES[application_id.id - 1] for application_id in only_for_limits(cluster.leaf())]
+
+
+def test_of_each_users_first_application_without_demand_only_the_limit_is_checked() -> None:
+    cluster = four_applications()
+    cluster.request("app3", 5)
+    cluster.heartbeat("n1")
+    assert only_limits(cluster) == ["app0"]
+    cluster.request("app0", 1)
+    assert only_limits(cluster) == []
+    assert cluster.heartbeat("n1") == ["app0/2 on n1 1024"]
+
+
+def test_the_users_next_application_is_checked_again_when_the_first_ends() -> None:
+    cluster = four_applications()
+    cluster.request("app3", 9)
+    cluster.heartbeat("n1")
+    cluster.end("app0")
+    assert only_limits(cluster) == []
+    cluster.heartbeat("n1")
+    assert only_limits(cluster) == ["app1"]
 
 
 def test_the_users_next_application_is_offered_when_the_first_ends() -> None:
