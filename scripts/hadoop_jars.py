@@ -21,7 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 POM = ROOT / "tests" / "hadoop" / "pom.xml"
 OTHER_VERSIONS = ("2.10.2", "3.3.6", "3.4.2", "3.5.0")
 OTHER_CLIENTS = ("services", "tez", "distributedshell", "streaming")
-SETS = ("client", "mapreduce", "minicluster", *OTHER_CLIENTS, *(f"commands-{version}" for version in OTHER_VERSIONS))
+SETS = (
+    *("client", "mapreduce", "minicluster", "minicluster-3.5.0"),
+    *OTHER_CLIENTS,
+    *(f"commands-{version}" for version in OTHER_VERSIONS),
+)
 SECONDS = int(os.environ.get("HADOOP_JARS_SECONDS", "600"))
 
 

@@ -44,7 +44,7 @@ class Verdict(Struct, frozen=True):
 
 def simulated_times(run: TrueRun, seed: int) -> RunTimes:
     """The times that a simulation of the run predicts."""
-    conf = what_if_configuration(CONFIGURATIONS / run.configuration, run.settings).conf
+    conf = what_if_configuration(CONFIGURATIONS / run.configuration, run.simulated_settings).conf
     options = RunOptions(seed=seed, until_ms=HOUR_MS)
     return run_times(run_what_if(conf, workload_of(run), run.nodes, options, schedule=NodeSchedule(run.losses)))
 

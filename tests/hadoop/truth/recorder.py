@@ -33,6 +33,7 @@ from typing import Any
 from tests.hadoop import toolchain
 from tests.hadoop.truth.recording import directories, write_recording
 from tests.hadoop.truth.runs import CONFIGURATIONS, CS, GPU, RECORDINGS, RUNS, TrueRun, workload_of
+from yarn.java.versions import HADOOP_VERSION
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.task_groups import request_keys
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
@@ -109,7 +110,7 @@ def _record(run: TrueRun, directory: Path, seed: int, thin: float) -> None:
             sys.exit(f"{run.name}: {failure} (its logs: {kept})")
         about = {
             "run": run.name,
-            "hadoop": "3.4.1",
+            "hadoop": run.release,
             "seed": seed,
             "recorded": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
             "load_mean": round(fmean(loads), 1),
@@ -120,7 +121,7 @@ def _record(run: TrueRun, directory: Path, seed: int, thin: float) -> None:
 
 def _play(run: TrueRun, workload: Workload, work: Path, seed: int) -> tuple[list[dict[str, Any]], list[float]]:
     """Play a run in real time. Returns what happened, and the loads of the machine. Raises RunFailed."""
-    jars = toolchain.jars("minicluster")
+    jars = toolchain.jars("minicluster" if run.release == HADOOP_VERSION else f"minicluster-{run.release}")
     classes = work / "classes"
     toolchain.compiled("truth", classes, jars / "*")
     ports = _free_ports(6)

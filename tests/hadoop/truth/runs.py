@@ -15,7 +15,9 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import Resource
+from yarn.settings.release import RELEASE
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.formats import read_workload
 from yarnling.workload.model import (
@@ -46,7 +48,7 @@ class TrueRun(Struct, frozen=True):
     """A run to record and to simulate.
 
     `workload`: the name of its file. `configuration`: the name of its directory, to which `settings` are added.
-    `labelled`: so many nodes, the last ones, have the label GPU. `minutes`: how long it takes about.
+    `labelled`: so many nodes, the last ones, have the label GPU. `release`: of Hadoop. `minutes`: how long it takes.
     """
 
     name: str
@@ -58,6 +60,12 @@ class TrueRun(Struct, frozen=True):
     labelled: int = 0
     losses: tuple[NodeEvent, ...] = ()
     minutes: float = 5
+    release: str = HADOOP_VERSION
+
+    @property
+    def simulated_settings(self) -> Mapping[str, str]:
+        """The settings of the simulation of this run."""
+        return {**self.settings, RELEASE.key: self.release}
 
     @property
     def nodes(self) -> tuple[WorkloadNode, ...]:
@@ -104,6 +112,7 @@ RUNS = (
         {"yarn.nm.liveness-monitor.expiry-interval-ms": "20000"},
         losses=(NodeEvent(LOST_AT_MS, hosts(20)[6], NodeChange.LOST),),
     ),
+    TrueRun("release-3.5.0", "110 % load, Hadoop 3.5.0 with its defaults", "overload", "before", release="3.5.0"),
     TrueRun("hundred-nodes", "70 % load of 100 nodes", "hundred", "before", node_count=100, minutes=4),
 )
 
