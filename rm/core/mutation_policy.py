@@ -27,19 +27,18 @@ def administers_changed_queues(
         return False
     user, groups = asker
     for path in change.queues():
-        queue = _nearest(context, path) if is_queue_path(path) else None
-        if queue is None or not context.queue_acls.lists_admit(queue.path, QueueACL.ADMINISTER_QUEUE, user, groups):
+        if not is_queue_path(path):
+            return False
+        queue = _nearest(context, path)
+        if not context.queue_acls.lists_admit(queue.path, QueueACL.ADMINISTER_QUEUE, user, groups):
             return False
     return True
 
 
-def _nearest(context: RMContext, path: str) -> CSQueue | None:
-    """The queue of the path's last name, or else of the name before it, and so on; None if no name is a queue's.
+def _nearest(context: RMContext, path: str) -> CSQueue:
+    """The queue of the path's last name, or else of the name before it, and so on; the first name is root.
 
     As in Hadoop the names count, not the path: for root.x.a that is root.y.a, if no other queue is called a.
     """
-    for name in reversed(path.split(".")):
-        queue = context.scheduler.queue(name)
-        if queue is not None:
-            return queue
-    return None
+    found = map(context.scheduler.queue, reversed(path.split(".")))
+    return next(queue for queue in found if queue is not None)

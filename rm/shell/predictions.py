@@ -37,6 +37,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 COMMAND = (sys.executable, "-m", "yarnling", "simulate", "compare")
 KEPT_MAX = 10
+SEEDS_MAX = 10
 OUTPUT_BYTES_MAX = 8 * 1024 * 1024
 LINES_MAX = 20
 """Lines of the command's problem that are kept."""
@@ -105,15 +106,15 @@ class Predictions:
                 f"prediction {running.number} of {running.user} is running (wait for it, or DELETE it)"
             )
 
-    def start(self, user: str, before: Configuration, after: Configuration) -> Prediction:
-        """Start a prediction. Raises PredictionRefused."""
+    def start(self, user: str, before: Configuration, after: Configuration, seeds: int = 1) -> Prediction:
+        """Start a prediction, with so many simulations of each side. Raises PredictionRefused."""
         self.check()
         self._number += 1
         made = self._kept[self._number] = Prediction(self._number, user, time.monotonic())
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)
         # It is this object's: `_run` notes every error, and `close` waits for it.
-        self._task = asyncio.get_running_loop().create_task(self._run(made, {"before": before, "after": after}))
+        self._task = asyncio.get_running_loop().create_task(self._run(made, {"before": before, "after": after}, seeds))
         return made
 
     async def wait(self, prediction: Prediction, seconds: float) -> None:
@@ -132,12 +133,12 @@ class Predictions:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _run(self, prediction: Prediction, sides: Mapping[str, Configuration]) -> None:
+    async def _run(self, prediction: Prediction, sides: Mapping[str, Configuration], seeds: int) -> None:
         try:
             with tempfile.TemporaryDirectory(prefix="yarnling-prediction-") as directory:
                 await asyncio.to_thread(_write, Path(directory), sides)
                 async with asyncio.timeout(self._timeout_s):
-                    prediction.answer = await self._compared(directory)
+                    prediction.answer = await self._compared(directory, seeds)
         except TimeoutError:
             remedy = f"raise {PREDICTION_TIMEOUT.key}, or predict for a shorter day"
             prediction.problem = f"it took more than {self._timeout_s:g} s ({remedy})"
@@ -152,9 +153,9 @@ class Predictions:
         finally:
             prediction.ended_s = time.monotonic()
 
-    async def _compared(self, directory: str) -> dict[str, Any]:
+    async def _compared(self, directory: str, seeds: int) -> dict[str, Any]:
         """The answer of the command. Raises YarnException with its problem."""
-        inputs = ("--workload", str(self._workload), "--nodes", str(self._nodes), "--json")
+        inputs = ("--workload", str(self._workload), "--nodes", str(self._nodes), "--seeds", str(seeds), "--json")
         answer, said = (Path(directory) / name for name in ("answer", "said"))
         with answer.open("wb") as out, said.open("wb") as err:
             process = await asyncio.create_subprocess_exec(

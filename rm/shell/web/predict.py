@@ -1,6 +1,6 @@
 """Predictions by REST: what a change of queues would mean for the recorded day.
 
-    POST   /ws/yarnling/v1/predict        a change as for PUT scheduler-conf; the headline of the comparison
+    POST   /ws/yarnling/v1/predict        a change as for PUT scheduler-conf; the headline of the comparison; `?seeds=`
     GET    /ws/yarnling/v1/predict/{id}   the same, of one of the last predictions
     DELETE /ws/yarnling/v1/predict/{id}   stops it
 
@@ -16,7 +16,7 @@ from rm.core.administration import check_queues
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config.mutation import changed, values_of, with_values
 from rm.shell.admin_service import AdminService
-from rm.shell.predictions import Prediction, PredictionRefused, Predictions
+from rm.shell.predictions import SEEDS_MAX, Prediction, PredictionRefused, Predictions
 from rm.shell.web.live import BASE
 from rm.shell.web.paths import asker_of
 from rm.shell.web.scheduler_conf import read_change, refusal_text
@@ -46,13 +46,13 @@ class PredictService:
 
     async def _post(self, request: WebRequest) -> TextAnswer:
         self._check_admin(request)
-        change = read_change(request.body())
+        change, seeds = read_change(request.body()), _seeds(request)
         before = self._core.context.scheduler.context.settings.source
         try:
             self._predictions.check()
             after = with_values(before, changed(values_of(before), change))
             check_queues(self._core.context, after)
-            prediction = self._predictions.start(request.user, before, after)
+            prediction = self._predictions.start(request.user, before, after, seeds)
         except PredictionRefused as refusal:
             raise PlainRefusal(409, refusal.message) from None
         except YarnException as error:
@@ -83,3 +83,11 @@ class PredictService:
     def _check_admin(self, request: WebRequest) -> None:
         if not self._admins.is_admin(asker_of(request)):
             raise PlainRefusal(403, f"user {request.user} is no administrator (yarn.admin.acl lists them)")
+
+
+def _seeds(request: WebRequest) -> int:
+    """The number of simulations of each side. Raises PlainRefusal."""
+    text = request.first("seeds") or "1"
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= SEEDS_MAX):
+        raise PlainRefusal(400, f"seeds = {text[:100]!r}: must be a number from 1 to {SEEDS_MAX}")
+    return int(text)

@@ -131,6 +131,19 @@ async def test_a_change_that_would_be_refused_is_not_predicted(conf: Configurati
     assert (reply.status, reply.text.startswith(said)) == (400, True), reply.text
 
 
+async def test_several_seeds_are_passed_on(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "import json, sys; print(json.dumps({'headline': ' '.join(sys.argv[1:])}))"
+    monkeypatch.setattr(predictions, "COMMAND", (sys.executable, "-c", command))
+    async with serving(conf) as cluster:
+        target = "/ws/yarnling/v1/predict?user.name=admin&seeds="
+        replies = [
+            await ask(cluster.addresses[WEB], target + seeds, method="POST", body=CHANGE) for seeds in ("3", "0", "x")
+        ]
+    assert [reply.status for reply in replies] == [200, 400, 400]
+    assert "--seeds 3 --json" in replies[0].json["headline"]
+    assert replies[1].text == "seeds = '0': must be a number from 1 to 10"
+
+
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that does not end, and answers that do not wait for it."""
