@@ -289,6 +289,7 @@ def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:
         "headline": headline(figures),
         "findings": findings(figures),
         "cluster": figures.cluster,
+        "nodes": figures.nodes,
         "queues": figures.queues,
         "users": figures.users,
         "longest_waits": figures.longest,

@@ -76,6 +76,7 @@ def test_nodes_change_as_their_file_says(arguments: list[str]) -> None:
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert any(sentence.startswith("Nodes change (leave 2)") for sentence in found["assumptions"])
     assert found["cluster"]["finished"] == 0
+    assert (found["nodes"]["least"], found["nodes"]["most"]) == (0, 2)
 
 
 def test_changes_that_cannot_be_are_refused(arguments: list[str]) -> None:
