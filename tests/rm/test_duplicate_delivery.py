@@ -24,6 +24,7 @@ from rm.core.events import (
     KillApplication,
     MoveApplication,
     NodeHeartbeat,
+    PlayedHeartbeat,
     RefreshClusterMaxPriority,
     RefreshNodes,
     RefreshQueues,
@@ -69,6 +70,7 @@ NOT_REPEATABLE = {
     GetNewApplication: "each call draws an id; one that nobody uses costs nothing",
     MoveApplication: "a move into the queue where the application is drops its user's entry there, as in recordings of "
     "Hadoop (I-06); all else stays",
+    PlayedHeartbeat: "only played nodes of simulations send it, whose calls are delivered once",
     SignalContainer: "the signal is sent to the container once for each call (ClientRMService.signalToContainer)",
 }
 
