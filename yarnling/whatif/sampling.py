@@ -48,6 +48,8 @@ class Sampler:
     """Takes the samples of one run. `labels`: the partitions of its nodes, "" first.
 
     `_explained` {(application, key): (the position of the request that was explained last, how long it had waited)}.
+    `_reasons` {(application, key): the reason of its wait}, of the present sample: one of the longest waits is often
+    also the oldest of its group.
     """
 
     def __init__(self, view: RMView, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
@@ -57,6 +59,7 @@ class Sampler:
         self._recording = recording
         self._labels = labels
         self._explained: dict[tuple[int, RequestKey], tuple[int, int]] = {}
+        self._reasons: dict[tuple[int, RequestKey], tuple[str, str] | None] = {}
         series = sum(1 for _ in view.queues(labels))
         *finer, minute_ms = INTERVALS_MS
         longest_ms = minute_ms * (1 + series * (until_ms // minute_ms) // SAMPLES_MAX)
@@ -68,6 +71,7 @@ class Sampler:
         now_ms = self._recording.now_ms
         self.samples += [QueueSample(now_ms, *queue) for queue in self._view.queues(self._labels)]
         self._note_limits()
+        self._reasons.clear()
         self._explain(now_ms)
         self._note_reasons()
         if now_ms >= TIMES_MAX * self.interval_ms:
@@ -148,7 +152,11 @@ class Sampler:
         application_id, now_ms = one.application.application_id, self._recording.began_ms + self._recording.now_ms
         if application_id is None:
             return None
-        return self._view.reason(application_id, None if one.key == AM_KEY else one.key, now_ms)
+        waiting = one.application.position, one.key
+        if waiting not in self._reasons:
+            key = None if one.key == AM_KEY else one.key
+            self._reasons[waiting] = self._view.reason(application_id, key, now_ms)
+        return self._reasons[waiting]
 
     def _longest_of_keys(self) -> Iterator[_LongWait]:
         """The longest wait of each key of each application, whether it is over or not."""

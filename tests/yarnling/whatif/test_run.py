@@ -9,6 +9,7 @@ import sys
 import pytest
 from msgspec.structs import replace
 
+from rm.view import RMView
 from tests.yarnling.whatif.small_clusters import (
     AN_HOUR,
     CS,
@@ -23,6 +24,7 @@ from tests.yarnling.whatif.small_clusters import (
     wait_ms,
 )
 from yarn.errors import YarnException
+from yarn.ids import ApplicationId
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.checks import names_of_run
 from yarnling.whatif.containers import End
@@ -158,6 +160,21 @@ def test_containers_wait_for_free_capacity_and_the_longest_wait_is_explained() -
     assert longest.explanation.startswith("waits because the cluster is full")
     used = [sample.used.memory_mb for sample in result.samples if sample.queue == "root.etl"]
     assert max(used) == 512 + 7 * 1024
+
+
+def test_a_wait_is_explained_once_in_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest wait is also the oldest one of its queue and user."""
+    explained: list[object] = []
+    reason = RMView.reason
+
+    def noted(view: RMView, application_id: ApplicationId, key: tuple[int, int] | None, now_ms: int) -> object:
+        explained.append((now_ms, application_id, key))
+        return reason(view, application_id, key, now_ms)
+
+    monkeypatch.setattr(RMView, "reason", noted)
+    run(application(group(14, 150)))
+    assert explained
+    assert len(set(explained)) == len(explained)
 
 
 @pytest.mark.parametrize(("lasts_s", "interval_ms"), [(20, 1000), (500, 5000), (2000, 15_000), (5000, MINUTE_MS)])
