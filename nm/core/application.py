@@ -185,8 +185,9 @@ class NMApplication:
             self.send(ApplicationLogHandlingFinished(self.id))
 
     def _retain_logs(self) -> None:
-        """Schedule the deletion of its logs (NonAggregatingLogHandler)."""
-        self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
+        """Schedule the deletion of its logs (NonAggregatingLogHandler), if it has some."""
+        if not self.is_played:
+            self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
 
 

@@ -70,8 +70,8 @@ class NodeStatusUpdater:
     increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
 
     `_open`: containers whose end no heartbeat has reported yet, `_new` those of them that no heartbeat has reported at
-    all. `_reported`: those of running applications whose end was reported, which the node keeps until the RM has it
-    forget them. A heartbeat goes through the first ones only.
+    all; `_has_ended`: some of them may have ended. `_reported`: those of running applications whose end was reported,
+    which the node keeps until the RM has it forget them. A heartbeat goes through the first ones only.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class NodeStatusUpdater:
         self._refused_sent: tuple[RefusedStart, ...] = ()
         self._open: dict[ContainerId, NMContainer] = {}
         self._new: dict[ContainerId, NMContainer] = {}
+        self._has_ended = False
         self._reported: dict[ApplicationId, dict[ContainerId, None]] = {}
         self._recently_stopped = StoppedContainers(context.settings.stopped_containers_kept_ms)
 
@@ -187,10 +188,11 @@ class NodeStatusUpdater:
         self.state = Conversation.STOPPED
 
     def send_soon(self) -> None:
-        """Send a heartbeat at once or, if one is in progress, as soon as that one is answered.
+        """Report a container that has ended: at once or, if a call is in progress, as soon as that one is answered.
 
         While heartbeats are left out, `is_wanted` says that one is due now.
         """
+        self._has_ended = True
         if self.state is Conversation.IDLE:
             self._send(at_once=True)
         elif self.state in (Conversation.WAITING, Conversation.LEFT_OUT):
@@ -248,6 +250,19 @@ class NodeStatusUpdater:
         """True if the answer only has the node forget containers that have ended, and applications that were played."""
         return not self._changes_heartbeats(response) and not any(
             self._has_to_end(one) for one in response.applications_to_clean_up
+        )
+
+    def only_forgets_ended(self, response: NodeHeartbeatResponse) -> bool:
+        """True if the answer only has the node forget containers whose end was reported.
+
+        Then nothing depends on when it arrives, before anything else happens on the node.
+        """
+        return (
+            not response.applications_to_clean_up
+            and self.only_forgets(response)
+            and all(
+                one in self._recently_stopped or one not in self._containers for one in response.containers_to_forget
+            )
         )
 
     def _has_to_end(self, application_id: ApplicationId) -> bool:
@@ -348,8 +363,9 @@ class NodeStatusUpdater:
         self._new.clear()
         return (*started, *self._pending_completed.values())
 
-    def reports_received(self) -> None:
-        """Note that a heartbeat that was left out is answered with nothing."""
+    def reports_received(self, to_forget: tuple[ContainerId, ...]) -> None:
+        """Note that a heartbeat that was left out is answered with nothing but containers to forget."""
+        self._forget(to_forget)
         self._pending_completed.clear()
 
     def await_answer(self) -> None:
@@ -413,6 +429,9 @@ class NodeStatusUpdater:
     def _note_ends(self) -> None:
         """Have the next heartbeat report the containers that have ended, in the order of their starts."""
         self._drop_containers_of_stopped_applications()
+        if not self._has_ended:
+            return
+        self._has_ended = False
         ended = [container for container in self._open.values() if container.is_done]
         for container in ended:
             self._report_end(container)

@@ -8,7 +8,7 @@ stay planned, as numbers: when the next one is due, and so when each following o
   NodeManager does nothing for it. Often only the scheduler looks at the node, and then that is all that is done. If
   the reply contains nothing, it goes on like this;
 - on a node that is played, containers start or end, or are forgotten: a heartbeat arrives with these news alone, and
-  only a reply that has it forget something is an event of its own;
+  only a reply that has it forget an application is an event of its own;
 - something else happens on the node, or the reply contains an order: the NodeManager becomes what it would be had it
   sent all its heartbeats, one of which may be on its way just then.
 
@@ -257,7 +257,7 @@ class QuietHeartbeats:
         reply = quiet.nm.answer_of(quiet.nm.paused_heartbeat(quiet.count))
         content = reply.content(self._network.encode)
         if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
-            self._note_answered(quiet)
+            self._note_answered(quiet, content)
         else:
             self._send_again(quiet, UnderWay(now_ms, reply), now_ms)
             # The heartbeat of a node that is out of use runs no round.
@@ -267,8 +267,8 @@ class QuietHeartbeats:
         """Report what was played on the node. Orders that end something make it send its heartbeats again."""
         nm, now_ms = quiet.nm, self._engine.now_ms
         reply = self._rm.play_news(nm.node_id, nm.core.status.take_news())
-        if reply.is_quiet:
-            self._note_answered(quiet)
+        if nm.core.status.only_forgets_ended(reply):
+            self._note_answered(quiet, reply)
         elif nm.core.status.only_forgets(reply):
             self._note_arrived(quiet)
             self._engine.at(now_ms + self._delay_ms, Rank.HEARTBEAT, nm.number, partial(self._forget, quiet, reply))
@@ -287,9 +287,9 @@ class QuietHeartbeats:
         elif nm.core.status.has_news:
             self._call(quiet)
 
-    def _note_answered(self, quiet: QuietNode) -> None:
-        """Note that a heartbeat has arrived whose reply has no orders."""
-        quiet.nm.core.status.reports_received()
+    def _note_answered(self, quiet: QuietNode, reply: NodeHeartbeatResponse) -> None:
+        """Note that a heartbeat has arrived whose reply needs no event of its own."""
+        quiet.nm.core.status.reports_received(reply.containers_to_forget)
         self._note_arrived(quiet)
 
     def _note_arrived(self, quiet: QuietNode) -> None:

@@ -294,10 +294,13 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         super().pause()
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
-        step = divided(event, effects, store_is_busy=self._writer is not None and self._writer.is_busy)
-        super().carry_out_step(event, step.now)
-        if self._writer is not None and (step.to_store or step.answers):
-            self._writer.put(step.to_store, step.answers)
+        if self._writer is None:
+            super().carry_out_step(event, effects)
+        else:
+            step = divided(event, effects, store_is_busy=self._writer.is_busy)
+            super().carry_out_step(event, step.now)
+            if step.to_store or step.answers:
+                self._writer.put(step.to_store, step.answers)
         if self._node_reports is not None:
             for violation in self._node_reports.violations(event, effects):
                 self.broken(violation)
