@@ -259,7 +259,7 @@ def _table(comparison: Comparison) -> Listing:
             _short(each.scope, names),
             each.measure.name,
             each.measure.written(each.before),
-            each.measure.written(each.after),
+            each.after_text,
             Text(words, _VERDICT_STYLES.get(each.verdict, "")),
             _why(comparison, each),
         )
@@ -301,6 +301,7 @@ def _short(scope: Scope, names: dict[str, str]) -> str:
 def _plain(comparison: Comparison, checked: Sequence[Checked], report: Path | None) -> dict[str, object]:
     return {
         "headline": headline(comparison),
+        "calibration": comparison.calibration,
         "findings": findings(comparison),
         "differences": [
             {**_plain_difference(each), "reason": comparison.reason(each)}
@@ -334,5 +335,6 @@ def _plain_difference(each: Difference) -> dict[str, object]:
         "unit": {"duration": "ms", "count": "", "share": "fraction"}[each.measure.kind.value],
         **values,
         "spread": each.spread,
+        "margin": each.margin,
         "verdict": each.verdict.value,
     }

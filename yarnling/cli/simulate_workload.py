@@ -48,13 +48,16 @@ from yarnling.report.listing import Listing
 from yarnling.report.wording import DURATION_UNITS, clock, count, counted, share
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues
+from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
 from yarnling.whatif.expectations import Checked, Expectation, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
+from yarnling.whatif.measures import CLUSTER, MEASURES, Scope, Value
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import HowFar, InputNames, RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.waits import Wait
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
 
@@ -249,16 +252,25 @@ def _queue_table(figures: Figures) -> Listing:
 def _cells(group: GroupFigures, figures: Figures) -> tuple[str, ...]:
     use = figures.cluster_use if group is figures.cluster else figures.use_by_queue.get(group.name)
     of_guarantee = None if use is None else use.use
-    waits = (group.waits.p50, group.waits.p95, group.waits.p99, group.am_waits.p95)
+    waits = (("p50 wait", group.waits.p50), ("p95 wait", group.waits.p95), ("p99 wait", group.waits.p99))
+    scope = CLUSTER if group is figures.cluster else Scope("queue", group.name)
     return (
         group.name,
         count(group.applications),
         count(group.containers),
-        *("-" if wait is None else str(wait) for wait in waits),
+        *(_wait_cell(name, wait, scope, figures) for name, wait in (*waits, ("p95 AM wait", group.am_waits.p95))),
         "-" if of_guarantee is None else share(of_guarantee),
         count(group.lost.containers),
         count(group.missed),
     )
+
+
+def _wait_cell(name: str, wait: Wait | None, scope: Scope, figures: Figures) -> str:
+    """The wait with its error."""
+    if wait is None:
+        return "-"
+    measure, value = MEASURES[name], Value(wait.ms, wait.at_least)
+    return with_margin(measure, value, margin_of(measure, scope, value, figures.calibration))
 
 
 def _print_longest(figures: Figures, console: Console) -> None:
@@ -288,6 +300,7 @@ def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:
         "until_ms": result.until_ms,
         "headline": headline(figures),
         "findings": findings(figures),
+        "calibration": result.calibration,
         "cluster": figures.cluster,
         "nodes": figures.nodes,
         "queues": figures.queues,

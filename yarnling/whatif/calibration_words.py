@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yarnling.report.wording import share
+from yarnling.report.wording import share, short_names
 from yarnling.workload.calibration import Calibration
 from yarnling.workload.evidence import Basis, Evidence, share_of
 
 OFF_LIMIT = 0.15
 """With a larger error of the replay, a report begins with it."""
-NOT_CALIBRATED = "The error of this prediction is not known: the workload was not calibrated on a recorded run."
+QUEUES_NAMED = 4
 
 
 def errors_in_words(calibration: Calibration) -> str:
@@ -39,6 +39,30 @@ def replay_sentence(calibration: Calibration) -> str:
             "trust only differences that are much larger."
         )
     return f"The replay of {calibration.record} was off by at most {share(largest_error(calibration))} ({words})."
+
+
+def trust(calibration: Calibration | None, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Sentences about how far a prediction is to be trusted; none for a workload that rests on nothing recorded."""
+    sentences = [replay_sentence(calibration), *_waits_by_queue(calibration)] if calibration is not None else []
+    if share_of(evidence, Basis.ASSUMED) < 1:
+        sentences += [sentence for sentence in (load_sentence(evidence),) if sentence]
+    return tuple(sentences)
+
+
+def doubt(calibration: Calibration | None) -> str:
+    """The words with which a comparison begins if the replay was far off; "" otherwise."""
+    if calibration is None or not is_far_off(calibration):
+        return ""
+    return f"The replay of {calibration.record} was off by up to {share(largest_error(calibration))}. "
+
+
+def _waits_by_queue(calibration: Calibration) -> list[str]:
+    """A sentence about the waits of AMs in the queues with the largest errors."""
+    known = [(each.queue, each.am_wait_p95) for each in calibration.errors[1:] if each.am_wait_p95 is not None]
+    known.sort(key=lambda each: -abs(each[1]))
+    names = short_names(queue for queue, _ in known)
+    worst = ", ".join(f"{names[queue]} {_signed(error)}" for queue, error in known[:QUEUES_NAMED])
+    return [f"Its p95 waits of AMs were off, by queue: {worst}."] if worst else []
 
 
 def load_sentence(evidence: Sequence[Evidence]) -> str:

@@ -16,6 +16,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from yarn.times import MINUTE_MS, SECOND_MS
+from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import (
@@ -32,6 +33,7 @@ from yarnling.whatif.measures import (
 )
 from yarnling.whatif.reasons import MainReason, main_reason, reason_of_measure
 from yarnling.whatif.result import WaitReason
+from yarnling.workload.calibration import Calibration
 
 THRESHOLD = 0.1
 """A smaller difference, as a fraction of the larger value, is not mentioned."""
@@ -58,7 +60,9 @@ class ChangeVerdict(Enum):
 
 
 class Difference(Struct, frozen=True):
-    """A measure of one scope on both sides. `spread`: of the values among the runs of a side."""
+    """A measure of one scope on both sides. `spread`: of the values among the runs of a side. `margin`: the error of
+    `after`, from the replay of the recorded run and from the spread; None: the workload was not calibrated.
+    """
 
     scope: Scope
     measure: Measure
@@ -67,6 +71,12 @@ class Difference(Struct, frozen=True):
     spread: float
     verdict: ChangeVerdict
     importance: float
+    margin: float | None = None
+
+    @property
+    def after_text(self) -> str:
+        """The value after the change, with its error."""
+        return with_margin(self.measure, self.after, self.margin)
 
     @property
     def matters(self) -> bool:
@@ -118,6 +128,11 @@ class Comparison(Struct, frozen=True):
     balances: tuple[Balance, ...]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration of the workload after the change; None if it has none."""
+        return self.after[0].calibration
 
     def gainers(self, kind: str) -> tuple[Balance, ...]:
         """The queues or users that wait less than before, the largest gain first."""
@@ -213,7 +228,8 @@ def _difference(scope: Scope, measure: Measure, sides: Sides, threshold: float) 
     if before is not None and after is not None:
         weight = measure.weight * (USER_WEIGHT if scope.kind == "user" else 1)
         importance = weight * _relative(before, after, LARGE[measure.kind]) * _share(scope, sides)
-    return Difference(scope, measure, before, after, spread, verdict, importance)
+    margin = margin_of(measure, scope, after, sides[1][0].calibration, spread)
+    return Difference(scope, measure, before, after, spread, verdict, importance, margin)
 
 
 def _verdict(

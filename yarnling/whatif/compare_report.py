@@ -131,7 +131,7 @@ def _differences(comparison: Comparison) -> Table:
             "" if each.verdict is ChangeVerdict.OTHER else each.verdict.value,
             _why(comparison, each),
             each.measure.written(each.before),
-            each.measure.written(each.after),
+            each.after_text,
         )
         for each in (*comparison.differences, *comparison.noise)
     )

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from yarn.times import duration
 from yarnling.report.page import Tile
 from yarnling.report.wording import labels, short_names
+from yarnling.whatif.calibration_words import doubt, trust
 from yarnling.whatif.compare import Balance, Comparison, Difference, nodes_differ
+from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.headlines import not_submitted
 from yarnling.whatif.measures import CLUSTER, MEASURES, NODE_HOURS, Kind, Scope, value_of
@@ -44,9 +46,13 @@ _TILES = (
 
 
 def headline(comparison: Comparison) -> str:
-    """Name who gains and who pays, and the most important differences of queues and the cluster."""
+    """Name who gains and who pays, and the most important differences of queues and the cluster.
+
+    If the replay of the recorded run was far off, that comes first.
+    """
+    doubtful = doubt(comparison.calibration)
     if not comparison.differences:
-        return NO_DIFFERENCE
+        return f"{doubtful}{NO_DIFFERENCE}"
     names = names_of(comparison)
     who = _who(comparison, names)
     chosen = [sentence(each, names) for each in _for_headline(comparison)]
@@ -55,7 +61,7 @@ def headline(comparison: Comparison) -> str:
         chosen = [mean_sentence(each, names) for each in most]
     text = "; ".join(chosen)
     joined = f"{who[0].upper()}{who[1:]}: {text}" if who and text else who or text
-    return f"{joined}."
+    return f"{doubtful}{joined}."
 
 
 def _who_differs(comparison: Comparison) -> str:
@@ -99,7 +105,7 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
         number = len(comparison.noise)
         noun = "difference is" if number == 1 else "differences are"
         found.append(f"{number} more {noun} within the spread between seeds")
-    return tuple(found)
+    return (*found, *trust(comparison.calibration, comparison.after[0].evidence))
 
 
 def _doubt(comparison: Comparison) -> list[str]:
@@ -135,14 +141,15 @@ def tiles(comparison: Comparison) -> tuple[Tile, ...]:
             for each in comparison.differences
         )
         label = "cluster use" if name == "use" else name
-        found.append(Tile(measure.written(after), label, f"was {measure.written(before)}", worse))
+        margin = margin_of(measure, CLUSTER, after, comparison.calibration)
+        found.append(Tile(with_margin(measure, after, margin), label, f"was {measure.written(before)}", worse))
     return tuple(found)
 
 
 def sentence(difference: Difference, names: dict[str, str]) -> str:
     """A difference in words, for example "etl waits p95 12 min -> 41 min"."""
     measure, scope = difference.measure, difference.scope
-    before, after = measure.written(difference.before), measure.written(difference.after)
+    before, after = measure.written(difference.before), difference.after_text
     subject = {"cluster": "cluster", "user": f"user {scope.name}"}.get(scope.kind, names.get(scope.name, scope.name))
     if measure.name in _PERCENTILES:
         kind, _, of_ams = measure.name.removesuffix(" wait").partition(" ")

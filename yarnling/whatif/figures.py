@@ -25,6 +25,8 @@ from yarnling.whatif.result import (
     WhatIfResult,
 )
 from yarnling.whatif.waits import Wait, Waits, WaitTimes, summarize, wait_of
+from yarnling.workload.calibration import Calibration
+from yarnling.workload.evidence import Evidence
 
 LONGEST_WAITS = 10
 LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")
@@ -120,6 +122,7 @@ class Figures(Struct, frozen=True):
     root; `users` the longest p95 wait first. `measured`: the resource type of all amounts of queue use. `uses_of`
     {resource type: the use of each queue in each partition, of that type}, `whole_uses_of` {resource type: {queue: its
     use in all partitions together}}. `first_refusal`: what the ResourceManager said of the first refused application.
+    `calibration`, `evidence`: of the workload.
     """
 
     until_ms: int
@@ -135,6 +138,8 @@ class Figures(Struct, frozen=True):
     first_refusal: str
     wait_reasons: tuple[WaitReason, ...] = ()
     nodes: NodeFigures = NodeFigures(0, 0, 0)
+    calibration: Calibration | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     def measured_in(self, measured: str) -> Figures:
         """These figures with amounts of queue use of another resource type."""
@@ -186,6 +191,8 @@ def figures_of(result: WhatIfResult) -> Figures:
         first_refusal=outcomes.first_refusal(),
         wait_reasons=result.wait_reasons,
         nodes=nodes,
+        calibration=result.calibration,
+        evidence=result.evidence,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from yarn.times import HOUR_MS, SECOND_MS, duration
 from yarnling.report.page import Tile
 from yarnling.report.wording import count, counted, share, short_names
+from yarnling.whatif.calibration_words import trust
 from yarnling.whatif.figures import Figures, GroupFigures, NodeFigures
 
 SHORT_WAIT_MS = 10 * SECOND_MS
@@ -55,7 +56,7 @@ def findings(figures: Figures) -> tuple[str, ...]:
             f"{counted(cluster.failed, 'container')} failed or ended with their application." if cluster.failed else "",
         )
         if sentence
-    )
+    ) + trust(figures.calibration, figures.evidence)
 
 
 def tiles(figures: Figures) -> tuple[Tile, ...]:

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from yarn.resource import MEMORY_MB, Resource
 from yarnling.whatif.containers import ContainerOutcomes
+from yarnling.workload.calibration import Calibration
+from yarnling.workload.evidence import Evidence
 
 REFUSED = "REFUSED"
 """The state of an application that the ResourceManager refused at its submission."""
@@ -98,7 +100,7 @@ class WhatIfResult(Struct, frozen=True):
     `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
     `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions, as are
     `wait_reasons` and `node_counts`, in order of time from 0 on.
-    `events` and `wall_s` say what the run cost.
+    `calibration`, `evidence`: of the workload. `events` and `wall_s` say what the run cost.
     """
 
     title: str
@@ -124,3 +126,5 @@ class WhatIfResult(Struct, frozen=True):
     settings: dict[str, str] = {}
     wait_reasons: tuple[WaitReason, ...] = ()
     node_counts: tuple[NodeCount, ...] = ()
+    calibration: Calibration | None = None
+    evidence: tuple[Evidence, ...] = ()

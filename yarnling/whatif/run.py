@@ -212,6 +212,8 @@ class _Running:
             {key: shown_value(key, value) for key, value in self._conf.values().items()},
             sampler.waiting_time.reasons(),
             recording.node_counts(),
+            self._workload.calibration,
+            self._workload.evidence,
         )
 
     def _start(self) -> None:
