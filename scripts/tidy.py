@@ -18,7 +18,7 @@ FILE_LINES_MAX = 500
 BODY_LINES_MAX = 70
 PRODUCT = {"yarn", "wire", "rm", "nm", "am", "yarnling"}
 GENERATED = re.compile(r"^wire/generated/\w+_pb2\.pyi?$")
-BINARY = {".gz", ".zip", ".png", ".jar", ".tgz"}
+BINARY = {".gz", ".zip", ".png", ".jar", ".tgz", ".jhist"}
 
 # Written in two parts so that this file passes its own rules.
 BANNED = {

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wire.files.yaml_file import choose_from, parse_yaml
 from yarn.errors import YarnException
-from yarnling.workload import rm_log
+from yarnling.workload import mapreduce_history, rm_log
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, json_documents, read_text, refusal
 from yarnling.workload.dynoyarn import read_dynoyarn
@@ -63,18 +63,25 @@ class Format(Struct, frozen=True):
 class LinesFormat(Struct, frozen=True):
     """A format that is read line by line, from a file or a directory of files, plain or compressed with gzip.
 
-    `mark`: is found in the beginning of each input of this format, and of no other.
+    `mark`: is found in the beginning of each input of this format, and of no other. `lines`: makes lines of its files.
     """
 
     about: str
     mark: re.Pattern[str]
     read: Callable[[Iterable[Line], str, Defaults], Workload]
+    lines: Callable[[Path], Iterable[Line]] = lines_of
 
 
 LINES_FORMATS: Mapping[str, LinesFormat] = {
     "rm-log": LinesFormat("the log of a ResourceManager, or its audit log", rm_log.MARKS, rm_log.read_rm_log),
     "recording": LinesFormat("what yarnling record wrote", re.compile(re.escape(MARK)), read_recording),
     "spark": LinesFormat("event logs of Spark applications", SPARK_MARK, read_spark_events),
+    "jhist": LinesFormat(
+        "history files of MapReduce's AMs",
+        mapreduce_history.MARK,
+        mapreduce_history.read_mapreduce_history,
+        mapreduce_history.history_lines,
+    ),
     "tez": LinesFormat("history files of Tez's AMs", TEZ_MARK, read_tez_history),
 }
 
@@ -126,7 +133,8 @@ def read_workload(path: Path, format_name: str = "", defaults: Defaults = _DEFAU
         raise YarnException(f"{format_name} is not a valid format ({choose_from(names, format_name)})")
     name = format_name if format_name in names else _lines_format(path)
     if name in LINES_FORMATS:
-        return LINES_FORMATS[name].read(lines_of(path), str(path), defaults)
+        by_lines = LINES_FORMATS[name]
+        return by_lines.read(by_lines.lines(path), str(path), defaults)
     text = _content(path)
     chosen = FORMATS[name or recognise(text, str(path))]
     workload = chosen.read(text, str(path), defaults)

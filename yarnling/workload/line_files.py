@@ -20,6 +20,8 @@ LINE_BYTES_MAX = 4 << 20
 """A longer line is left out. Spark writes plans of some 100 KB into its event log."""
 BYTES_MAX = 64 << 30
 """The bound of all files of one input, after decompression: a week's log of a large cluster."""
+BINARY_BYTES_MAX = 1 << 30
+"""The bound of one file that is not read line by line."""
 FILES_MAX = 10_000
 
 _GZIP = b"\x1f\x8b"
@@ -61,6 +63,22 @@ def lines_of(path: Path) -> Iterator[Line]:
                     raise refusal(path, f"is larger than {BYTES_MAX} bytes", "split it into several inputs")
                 if len(raw) <= LINE_BYTES_MAX:
                     yield Line(str(file), number, raw.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def bytes_of(file: Path, mark: bytes) -> bytes | None:
+    """The content of a file that begins with `mark`; None for another file. Raises ConfigurationException."""
+    with _opened(file) as stream:
+        try:
+            if stream.read(len(mark)) != mark:
+                return None
+            content = stream.read(BINARY_BYTES_MAX + 1)
+        except EOFError:
+            return None
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise refusal(file, f"cannot be decompressed: {error}", "name another file") from None
+    if len(content) > BINARY_BYTES_MAX:
+        raise refusal(file, f"is larger than {BINARY_BYTES_MAX} bytes", "leave it out")
+    return mark + content
 
 
 def head_of(path: Path, size: int) -> str:
