@@ -37,6 +37,7 @@ from yarnling.simulation.scaled_nodes import change_nodes
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.whatif.checks import assumed_of_nodes, assumed_of_starts, refuse_if_unfit, warnings_about
+from yarnling.whatif.judged import JUDGED
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sampling import Sampler
@@ -201,6 +202,7 @@ class _Running:
                 *self._workload.assumptions,
                 *assumed_of_starts(self._workload),
                 *assumed_of_nodes(self._nodes, self._schedule),
+                JUDGED,
             ),
             warnings,
             self._engine.events,

@@ -1,7 +1,8 @@
 """Judges predictions: simulates the workload of each recorded true run, compares, and writes the tables of the docs.
 
-    scripts/predictions            simulates three seeds of each run and writes docs/fidelity.md (a minute a run)
-    scripts/predictions --check    only says whether the tables are those that it would write
+    scripts/predictions            simulates three seeds of each run and writes docs/fidelity.md and the sentence of
+                                   reports, yarnling/whatif/judged.py (a minute a run)
+    scripts/predictions --check    only says whether both are what it would write
 
 The floor of a figure is the difference between two recordings of the same true run: no prediction can be asked to be
 nearer than that.
@@ -29,6 +30,7 @@ from yarnling.workload.run_times import RunTimes
 
 HERE = CONFIGURATIONS.parent
 PAGE = HERE.parents[2] / "docs" / "fidelity.md"
+SENTENCE = HERE.parents[2] / "yarnling" / "whatif" / "judged.py"
 BEGIN, END = "<!-- true runs: begin -->", "<!-- true runs: end -->"
 SEEDS = (1, 2, 3)
 BEFORE, AFTER = "overload-before", "overload-after"
@@ -167,6 +169,27 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def sentence(verdicts: Sequence[Verdict]) -> tuple[str, str]:
+    """The two lines of a sentence that every report has."""
+    makespan, mean = (
+        max(abs(value_of(each, FIGURES[name]) or 0) for each in verdicts) for name in ("makespan", "mean run time")
+    )
+    runs, its = ("true run", "its") if len(verdicts) == 1 else ("true runs", "their")
+    return (
+        f"Simulations of {len(verdicts)} {runs} of Hadoop's ResourceManager were at most {makespan:.1f} % off in {its} "
+        "makespan and ",
+        f"{mean:.1f} % in {its} mean run time (docs/fidelity.md, How right is a prediction?).",
+    )
+
+
+def module_with(text: str, lines: tuple[str, str]) -> str:
+    """The module of the sentence, with this one."""
+    before, _, rest = text.partition("JUDGED = (\n")
+    after = rest.partition("\n)\n")[2]
+    quoted = "".join(f'    "{line}"\n' for line in lines)
+    return f"{before}JUDGED = (\n{quoted})\n{after}"
+
+
 def _judged(run: TrueRun, pool: ProcessPoolExecutor) -> Verdict:
     print(f"{run.name}: simulating {len(SEEDS)} seeds", file=sys.stderr)
     return judge(run, recordings_of(run), list(pool.map(partial(simulated_times, run), SEEDS)))
@@ -184,14 +207,19 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the tables are others")
     options = parser.parse_args()
     with ProcessPoolExecutor(2) as pool:
-        lines = tables([_judged(run, pool) for run in RUNS if directories(run)])
-    text = PAGE.read_text(encoding="utf-8")
-    new = page_with(text, lines)
+        verdicts = [_judged(run, pool) for run in RUNS if directories(run)]
+    lines = tables(verdicts)
     print("\n".join(lines))
-    if options.check:
-        return int(new != text)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    is_current = True
+    for path, made in (
+        (PAGE, lambda text: page_with(text, lines)),
+        (SENTENCE, lambda text: module_with(text, sentence(verdicts))),
+    ):
+        text = path.read_text(encoding="utf-8")
+        is_current &= made(text) == text
+        if not options.check:
+            path.write_text(made(text), encoding="utf-8")
+    return int(options.check and not is_current)
 
 
 if __name__ == "__main__":

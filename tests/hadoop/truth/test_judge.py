@@ -8,11 +8,14 @@ from msgspec.structs import replace
 from tests.hadoop.truth.judge import (
     BEGIN,
     FIGURES,
+    SENTENCE,
     Verdict,
     floor_of,
     judge,
+    module_with,
     page_with,
     recordings_of,
+    sentence,
     simulated_times,
     tables,
     value_of,
@@ -112,6 +115,19 @@ def test_the_change_of_a_queue_is_compared_where_both_sides_are_recorded() -> No
     after = judge(by_name["overload-after"], [times(15_000)], [times(14_000)])
     assert tables([before, after])[-1] == "| etl | +50 % | +40 % |"
     assert not any(line.startswith("| queue | change") for line in tables([before]))
+
+
+def test_a_sentence_says_how_far_the_worst_run_is_off() -> None:
+    one = judge(RUNS[0], [times(10_000)], [times(10_100)])
+    other = judge(RUNS[1], [times(10_000)], [times(9_800)])
+    text = "".join(sentence([one, other]))
+    assert text.startswith(
+        "Simulations of 2 true runs of Hadoop's ResourceManager were at most 2.0 % off in their makespan"
+    )
+    module = '"""About."""\n\nJUDGED = (\n    "old"\n)\n"""Why."""\n'
+    written = module_with(module, ("a ", "b"))
+    assert written == '"""About."""\n\nJUDGED = (\n    "a "\n    "b"\n)\n"""Why."""\n'
+    assert module_with(SENTENCE.read_text(), ("a ", "b")).count('"a "') == 1
 
 
 def test_the_page_is_written_between_its_marks() -> None:

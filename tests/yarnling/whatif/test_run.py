@@ -123,6 +123,7 @@ def test_what_an_am_and_a_task_take_to_start_is_a_setting_and_an_assumption() ->
     assert any("An AM takes 200 ms to start, and a task 0 s" in line for line in usual.assumptions)
     assert any("An AM takes 3 s to start, and a task 1 s" in line for line in slow.assumptions)
     assert any("client: hadoop" in line for line in usual.assumptions)
+    assert any("true run" in line for line in usual.assumptions)
 
 
 def test_each_am_and_task_has_a_start_time_of_its_own_that_only_the_seed_changes() -> None:
