@@ -154,6 +154,18 @@ CASES = {
         NOT_WRITABLE: ["http://127.0.0.1:1 -o {file}/x"],
         FAULT_OF_OURS: ["yarnling.cli.record.DayFiles http://127.0.0.1:1 -o {out}"],
     },
+    "workload calibrate": {
+        MISSING_FILE: ["{missing} -o {out}.jsonl", "{workload} -o {out}.jsonl --nodes {missing}"],
+        MALFORMED_FILE: ["{workload} -o {out}.jsonl", "{empty} -o {out}.jsonl"],
+        WRONG_VALUE: [
+            "{workload} -o {out}.jsonl --seeds 0",
+            "{workload} -o {out}.jsonl --task-seconds 0",
+            "{workload} -o {out}.jsonl -D novalue",
+        ],
+        OTHER_FORMAT: ["{workload} -o {out}.csv", "{workload} -o {out}.jsonl --nodes-out {out}.csv"],
+        NOT_WRITABLE: ["{workload} -o {file}/x.jsonl"],
+        FAULT_OF_OURS: ["yarnling.cli.calibrate.read_recorded_times {workload} -o {out}.jsonl"],
+    },
     "workload import": {
         MISSING_FILE: ["{missing} -o {out}.jsonl", "{workload} -o {out}.jsonl --nodes {missing}"],
         MALFORMED_FILE: [
