@@ -12,11 +12,12 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "what-if-examples.md"
-EXAMPLE = re.compile(r"```\n\$ yarnling (simulate compare .*?)\n\n(.*?)```\n\nExit status (\d)", re.DOTALL)
+EXAMPLE = re.compile(r"```\n\$ yarnling (simulate (?:compare|search) .*?)\n\n(.*?)```\n\nExit status (\d)", re.DOTALL)
 """A command, what it prints, and its exit status."""
 COLUMNS = 200
 """Wide enough for every line that is printed."""
@@ -43,14 +44,17 @@ def rewritten(page: str) -> str:
 
 def example(command: str) -> str:
     """The section of one command, as EXAMPLE finds it. Raises RuntimeError for one that cannot be carried out."""
-    done = subprocess.run(
-        [sys.executable, "-m", "yarnling", *shlex.split(command.replace("\\\n", " "))],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": str(COLUMNS)},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    with tempfile.TemporaryDirectory() as directory:
+        # The runs of an earlier search are not there.
+        (Path(directory) / "examples").symlink_to(ROOT / "examples")
+        done = subprocess.run(
+            [sys.executable, "-m", "yarnling", *shlex.split(command.replace("\\\n", " "))],
+            cwd=directory,
+            env={**os.environ, "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT)},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{command}: exit status {done.returncode}\n{done.stderr}")
     printed = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -39,7 +40,9 @@ from yarnling.report.escapes import shown
 from yarnling.report.listing import Listing
 from yarnling.search.answer import SearchAnswer, answer_of
 from yarnling.search.goals_file import SearchGoals, read_goals
+from yarnling.search.report import write_search_page
 from yarnling.search.run_cache import open_cache
+from yarnling.search.search import SearchBounds, SearchProgress, search
 from yarnling.search.trials import Runner, RunnerInThisProcess, Trials
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.parallel import cores, processes
@@ -83,14 +86,14 @@ def run(options: SearchOptions) -> int:
 
 
 def _search(options: SearchOptions, given: _SearchInputs) -> SearchAnswer:
-    from yarnling.search.search import SearchBounds, search  # Needs optuna.
-
     workers = options.workers or cores()
     bounds = SearchBounds(options.trials, given.seconds, workers, options.seed)
     with open_cache(options.out / RUNS_FILE) as cache, _runner(workers) as runner, _progress(options.trials) as report:
         trials = Trials(given.runs, given.goals.space, cache, runner)
         outcome = search(trials, given.goals, bounds, report)
-        return answer_of(outcome, trials, given.goals.space, options.conf, options.out)
+        answer = answer_of(outcome, trials, given.goals.space, options.conf, options.out)
+        page = write_search_page(answer, outcome, given.goals.space, options.out)
+        return replace(answer, written=(*answer.written, f"Report: {page}"))
 
 
 def _read(options: SearchOptions) -> _SearchInputs:
@@ -144,10 +147,8 @@ def _runner(workers: int) -> Iterator[Runner]:
 
 
 @contextmanager
-def _progress(most: int) -> Iterator[Callable[[object], None]]:
+def _progress(most: int) -> Iterator[Callable[[SearchProgress], None]]:
     """A progress bar with the best configuration so far; lines of text if no bar can be shown."""
-    from yarnling.search.search import SearchProgress
-
     console = notices()
     lines = ProgressLines(console)
     columns = (
@@ -160,8 +161,7 @@ def _progress(most: int) -> Iterator[Callable[[object], None]]:
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("configurations", total=most, best="")
 
-        def report(progress: object) -> None:
-            assert isinstance(progress, SearchProgress)
+        def report(progress: SearchProgress) -> None:
             best = progress.best_in_words()
             bar.update(task, completed=progress.tried, total=max(most, progress.tried), best=best)
             lines.show(lambda: f"{progress.tried} of at most {most} configurations tried; {best}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,7 +32,8 @@ SEEDS_FEW = 3
 class SearchAnswer(Struct, frozen=True):
     """The answer of a search. `changes`: keys of the best configuration, with their values before and after.
     `checked`: the goals under it. `front`: if goals contradict, the configurations between them. `written`: sentences
-    about the files that were written. `tried`: configurations, of which `refused` are not valid; `runs` were simulated.
+    about the files that were written. `tried`: configurations, of which `refused` are not valid; `runs` were simulated
+    now, and not in an earlier search.
     """
 
     headline: str
@@ -85,6 +87,19 @@ def short_key(key: str) -> str:
     return key.removeprefix(PREFIX)
 
 
+def figures_in_words(goals: Goals, trial: SearchTrial) -> Iterator[str]:
+    """The values of the goals under a configuration that is valid; * marks a goal that is met."""
+    assert trial.judgement is not None
+    for limit, value, distance in zip(goals.limits, trial.judgement.values, trial.judgement.distances, strict=True):
+        yield f"{limit.measure.written(value)}{'' if distance else ' *'}"
+
+
+def settings_in_words(space: Space, settings: Settings) -> str:
+    """The changes in words: "root.etl.capacity 45, root.adhoc.capacity 35"."""
+    changes = _changes(space, settings)
+    return ", ".join(f"{each.what} {each.after}" for each in changes) or "as it is"
+
+
 def _headline(
     outcome: SearchOutcome, changes: Sequence[ChangedInput], never: Sequence[Unmet], against: Sequence[Contradiction]
 ) -> str:
@@ -132,8 +147,8 @@ def _about_search(outcome: SearchOutcome, trials: Trials) -> Iterator[str]:
     seeds = trials.seeds
     whole = sum(trial.is_whole and trial.judgement is not None for trial in outcome.trials)
     words = f"{counted(len(outcome.trials), 'configuration')} tried, {whole} of them with {counted(seeds, 'seed')}"
-    cached = "" if outcome.simulated else ", all from the file of an earlier search"
-    yield f"{words}, the others until they were worse; {counted(outcome.simulated, 'run')} simulated{cached}"
+    partly = ", the others until they were worse" if whole < len(outcome.trials) else ""
+    yield f"{words}{partly}: {counted(_runs(outcome), 'run')}"
     if outcome.is_exhausted:
         yield "there is no other configuration within the bounds"
     refused = [trial.refusal for trial in outcome.trials if trial.judgement is None]
@@ -143,6 +158,15 @@ def _about_search(outcome: SearchOutcome, trials: Trials) -> Iterator[str]:
         yield "the time was over before all were tried"
     if seeds < SEEDS_FEW:
         yield f"{counted(seeds, 'seed')} a configuration: some of this may be chance (--seeds 5)"
+
+
+def _runs(outcome: SearchOutcome) -> int:
+    """The number of different runs that the configurations took, whether they were made now or earlier."""
+    runs = Counter[tuple[tuple[str, str], ...]]()
+    for trial in outcome.trials:
+        key = tuple(sorted(trial.settings.items()))
+        runs[key] = max(runs[key], trial.judgement.runs if trial.judgement is not None else 1)
+    return runs.total()
 
 
 def _changes(space: Space, settings: Settings) -> tuple[ChangedInput, ...]:
@@ -170,23 +194,12 @@ def _front_table(outcome: SearchOutcome, space: Space) -> Table | None:
     found = front(outcome.goals, outcome.trials)
     if len(found) < 2:
         return None
-    rows = tuple((_in_words(space, trial.settings), *_figures(outcome.goals, trial)) for trial in found)
+    rows = tuple((settings_in_words(space, trial.settings), *figures_in_words(outcome.goals, trial)) for trial in found)
     columns = ("change", *(subject_in_words(limit) for limit in outcome.goals.limits))
     note = (
         "Each of these is nearer to one goal than all others that are as near to the rest; * marks a goal that is met."
     )
     return Table("Between the goals", columns, rows, note)
-
-
-def _figures(goals: Goals, trial: SearchTrial) -> Iterator[str]:
-    assert trial.judgement is not None
-    for limit, value, distance in zip(goals.limits, trial.judgement.values, trial.judgement.distances, strict=True):
-        yield f"{limit.measure.written(value)}{'' if distance else ' *'}"
-
-
-def _in_words(space: Space, settings: Settings) -> str:
-    changes = _changes(space, settings)
-    return ", ".join(f"{each.what} {each.after}" for each in changes) or "as it is"
 
 
 def _write(best: SearchTrial, conf: Path, out: Path, *, is_met: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from yarnling.report.wording import counted
 from yarnling.search.goals import GoalJudgement, Goals, is_dominated, limit_of
 from yarnling.search.goals_file import SearchGoals
-from yarnling.search.optimiser import Optimiser
 from yarnling.search.space import Point, Settings
 from yarnling.search.trials import SearchTrial, Trials
 
@@ -192,6 +191,8 @@ class _Searching:
 
     def _optimise(self) -> None:
         """Try what an optimiser proposes: first for the goals, then for the front between those that contradict."""
+        from yarnling.search.optimiser import Optimiser  # Needs optuna.
+
         optimiser = Optimiser(self._space, self._bounds.seed, targets=1)
         before = self._space.point_before()
         known: dict[Point, SearchTrial] = {} if before is None else {before: self.tried[0]}

@@ -85,6 +85,8 @@ def test_a_key_that_is_set_on_the_command_line_cannot_change(inputs: list[str]) 
 
 
 def test_without_optuna_the_extra_is_named(inputs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("yarnling.search", "yarnling.cli.search"))]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UsageException, match=r"pip install 'yarnling\[search\]'"):
         search(*inputs)
