@@ -67,7 +67,7 @@ class _SearchInputs(Struct, frozen=True):
 def run(options: SearchOptions) -> int:
     """Search, write the files and print a summary; returns the exit status. Raises UsageException for bad input."""
     given = _read(options)
-    _check_installed()
+    _check_installed(options)
     with reading_arguments():
         make_directory(options.out)
     try:
@@ -75,6 +75,8 @@ def run(options: SearchOptions) -> int:
     except InternalError as error:
         print_error(YarnException(str(error)))
         return EXIT_CRASHED
+    except YarnException as error:
+        raise UsageException(error.message) from None
     if options.as_json:
         print_json(answer)
     else:
@@ -86,9 +88,12 @@ def run(options: SearchOptions) -> int:
 
 
 def _search(options: SearchOptions, given: _SearchInputs) -> SearchAnswer:
-    workers = options.workers or cores()
-    bounds = SearchBounds(options.trials, given.seconds, workers, options.seed)
-    with open_cache(options.out / RUNS_FILE) as cache, _runner(workers) as runner, _progress(options.trials) as report:
+    with (
+        open_cache(options.out / RUNS_FILE) as cache,
+        _runner(options) as (runner, workers),
+        _progress(options.trials) as report,
+    ):
+        bounds = SearchBounds(options.trials, given.seconds, workers, options.seed)
         trials = Trials(given.runs, given.goals.space, cache, runner)
         outcome = search(trials, given.goals, bounds, report)
         answer = answer_of(outcome, trials, given.goals.space, options.conf, options.out)
@@ -130,20 +135,33 @@ def _refuse_set_keys(goals: SearchGoals, settings: Mapping[str, str], path: Path
         raise ConfigurationException(Fault("change", key, Origin(str(path)), problem, remedy) for key in keys)
 
 
-def _check_installed() -> None:
+def _check_installed(options: SearchOptions) -> None:
+    extra = "search"
     try:
         import optuna  # noqa: F401
+
+        if options.scheduler:
+            extra = "sweep"
+            import distributed  # noqa: F401
     except ImportError as error:
-        raise UsageException(f"a search needs {error.name} (pip install 'yarnling[search]')") from None
+        raise UsageException(f"a search needs {error.name} (pip install 'yarnling[{extra}]')") from None
 
 
 @contextmanager
-def _runner(workers: int) -> Iterator[Runner]:
-    if workers == 1:
-        yield RunnerInThisProcess()
-        return
-    with processes(workers) as pool:
-        yield pool
+def _runner(options: SearchOptions) -> Iterator[tuple[Runner, int]]:
+    """(the runner, how many runs it makes at a time)."""
+    workers = options.workers or cores()
+    if options.scheduler:
+        from yarnling.search.dask_runner import DaskRunner
+        from yarnling.sweep.distribution import cores_of, remote_cluster
+
+        with remote_cluster(options.scheduler) as client:
+            yield DaskRunner(client), options.workers or cores_of(client)
+    elif workers == 1:
+        yield RunnerInThisProcess(), 1
+    else:
+        with processes(workers) as pool:
+            yield pool, workers
 
 
 @contextmanager

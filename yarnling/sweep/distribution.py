@@ -105,7 +105,7 @@ def remote_cluster(address: str) -> Iterator[Client]:
 def results(client: Client, inputs: Inputs, runs: Sequence[SweepRun]) -> Iterator[list[RunResult] | BatchLost]:
     """The results of the runs, a batch at a time, in the order in which the batches end."""
     shared = client.scatter(inputs, broadcast=True)
-    batches = list(batches_of(runs, _cores(client)))
+    batches = list(batches_of(runs, cores_of(client)))
     futures = {client.submit(run_batch, shared, batch, pure=False): batch for batch in batches}
     for future, result in as_completed(futures, with_results=True, raise_errors=False):
         batch = futures.pop(future)
@@ -139,7 +139,7 @@ def _reason(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}" if error is not None else "the batch was cancelled"
 
 
-def _cores(client: Client) -> int:
+def cores_of(client: Client) -> int:
     """The number of tasks that the workers run at a time."""
     threads: dict[str, int] = client.ncores()  # pyright: ignore[reportAssignmentType]
     return sum(threads.values())

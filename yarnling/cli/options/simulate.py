@@ -158,6 +158,9 @@ class SearchOptions(Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int, typer.Option(metavar="N", help="Processes on this machine (default: one for each core).", min=0)
     ] = 0
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Dask scheduler to use, for example tcp://10.0.0.5:8786.")
+    ] = ""
     define: Define = []
     queue_map: _QueueMap = []
     strict: Strict = False
