@@ -69,7 +69,6 @@ def test_more_is_found_than_at_random_in_the_example(tmp_path: Path) -> None:
     text = "cluster: mean run time"
     given = replace(given, objective=Objective(text, *parse_measure(text)))
     found, drawn = compared(tmp_path, runs, given, RunnerInThisProcess())
-    print(found, drawn, sep="\n")  # noqa: T201
     assert found.judgement is not None
     assert found.judgement.is_met
     assert drawn.judgement is not None
