@@ -22,7 +22,7 @@ from yarnling.workload.documents import read_text
 from yarnling.workload.evidence import Basis, share_of
 from yarnling.workload.formats import all_formats, read_node_list, read_recorded_cluster, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
-from yarnling.workload.nodes_file import write_nodes
+from yarnling.workload.nodes_file import refuse_unwritable, write_nodes
 from yarnling.workload.recorded_cluster import RecordedCluster
 from yarnling.workload.recorded_conditions import RecordedFiles, RecordedWaits, recorded_files, recorded_waits
 from yarnling.workload.rest_scheduler import as_xml, read_queues
@@ -63,6 +63,7 @@ def import_file(options: ImportOptions) -> None:
             raise YarnException("--scale 0 leaves no application (name a larger factor)")
         workload = scaled(workload, options.scale, options.defaults.seed)
         nodes = read_node_list(options.nodes or options.file) if options.nodes_out else WorkloadNodes(())
+        refuse_unwritable(nodes)
         check_output_directory(options.conf_out)
         cluster = read_recorded_cluster(options.file)
         files = _configuration(options, cluster)

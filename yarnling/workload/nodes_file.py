@@ -11,6 +11,7 @@ from pydantic import Field
 
 from wire.files.full_disk import full_disk_named
 from wire.files.yaml_file import MEMORY_KEYS, Probability, Section, quantity, scalar
+from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarnling.workload.autoscaling import (
     SAMPLE_MS,
@@ -235,23 +236,39 @@ def _check_scaling(entry: _Node, path: str, faults: Faults) -> None:
             faults.add(f"{path}.scaling.rules[{position}]", f"needs either {rule.fault}", "write one of them")
 
 
+def refuse_unwritable(nodes: WorkloadNodes) -> None:
+    """Raise YarnException if the nodes have an autoscaler: `write_nodes` writes single nodes."""
+    if nodes.schedule.scaling is not None:
+        raise YarnException("an autoscaler cannot be written as single nodes (copy the file of the nodes instead)")
+
+
 def write_nodes(nodes: WorkloadNodes, path: Path) -> None:
-    """Write nodes with their changes as JSON, one node a line."""
+    """Write nodes with their changes as JSON, one node a line. Raises YarnException as `refuse_unwritable` does."""
+    refuse_unwritable(nodes)
     events: dict[str, list[NodeEvent]] = {}
     for event in nodes.schedule.events:
         events.setdefault(event.host, []).append(event)
-    lines = ",\n".join(json.dumps(_plain(node, events.get(node.host, ()))) for node in nodes.nodes)
+    spots = {host: spot for spot in nodes.schedule.spots for host in spot.hosts}
+    lines = ",\n".join(
+        json.dumps(_plain(node, events.get(node.host, ()), spots.get(node.host))) for node in nodes.nodes
+    )
     with full_disk_named(path):
         path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
-def _plain(node: WorkloadNode, events: Sequence[NodeEvent]) -> dict[str, Any]:
+def _plain(node: WorkloadNode, events: Sequence[NodeEvent], spot: SpotNodes | None) -> dict[str, Any]:
     plain = {
         "host": node.host,
         **amounts_of(node.resource),
         **others_than_default({"rack": node.rack, "label": node.label}, _Node),
     }
-    return {**plain, "events": [_plain_event(event) for event in events]} if events else plain
+    if events:
+        plain["events"] = [_plain_event(event) for event in events]
+    if spot is not None:
+        plain["spot"] = {"lost_per_hour": f"{spot.lost_per_hour:.12g}"}
+        if spot.replaced_ms is not None:
+            plain["spot"]["replaced_after"] = f"{spot.replaced_ms}ms"
+    return plain
 
 
 def _plain_event(event: NodeEvent) -> dict[str, str]:

@@ -161,3 +161,12 @@ def test_only_a_recording_has_a_configuration(tmp_path: Path, jobs: Path) -> Non
     with pytest.raises(UsageException, match="only a recording has a configuration for --conf-out"):
         yarnling("import", jobs, "-o", tmp_path / "w.jsonl", "--conf-out", tmp_path / "conf")
     assert not (tmp_path / "w.jsonl").exists()
+
+
+def test_an_autoscaler_is_not_left_out_of_the_nodes(tmp_path: Path, jobs: Path) -> None:
+    nodes, out = tmp_path / "nodes.yaml", tmp_path / "w.jsonl"
+    scaling = "{memory: {scale_up_factor: 1, scale_down_factor: 1}}"
+    nodes.write_text(f"nodes: [{{host: n, memory: 8GB, vcores: 8, count: 4, scaling: {scaling}}}]")
+    with pytest.raises(UsageException, match="an autoscaler cannot be written as single nodes"):
+        yarnling("import", jobs, "-o", out, "--nodes", nodes, "--nodes-out", tmp_path / "n.json")
+    assert not out.exists()

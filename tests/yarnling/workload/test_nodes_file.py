@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.autoscaling import MemoryPolicy, NodeScaling, RulePolicy, ScalingMetric, ScalingRule
@@ -186,3 +187,20 @@ def test_autoscaling_by_rules(tmp_path: Path) -> None:
 )
 def test_faults_of_autoscaling_are_named(tmp_path: Path, text: str, fault: str) -> None:
     assert fault in refusal_of(tmp_path, text)
+
+
+def test_spot_nodes_are_written_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text(
+        "nodes:\n  - {host: n, memory: 8GB, vcores: 8, count: 4}\n"
+        "spot: {lost_per_hour: 3%, share: 50%, replaced_after: 5m}\n"
+    )
+    write_nodes(read_node_list(tmp_path / "n.yaml"), tmp_path / "n.json")
+    spots = read_node_list(tmp_path / "n.json").schedule.spots
+    assert spots == (SpotNodes(("n-2",), 0.03, 300_000), SpotNodes(("n-4",), 0.03, 300_000))
+
+
+def test_an_autoscaler_is_not_lost_in_writing(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text(SCALED + RULES)
+    with pytest.raises(YarnException, match="an autoscaler cannot be written as single nodes"):
+        write_nodes(read_node_list(tmp_path / "n.yaml"), tmp_path / "n.json")
+    assert not (tmp_path / "n.json").exists()
