@@ -46,7 +46,7 @@ class _Decoder:
         """The next value. Raises EOFError where the data ends before it."""
         if isinstance(schema, list):
             return self.value(schema[self._index()])
-        kind = schema if isinstance(schema, str) else schema["type"]
+        kind = _kind(schema)
         match kind:
             case "null":
                 return None
@@ -122,3 +122,8 @@ class _Decoder:
                 self._names |= {name: schema, f"{namespace}.{name}": schema}
             for key in ("type", "fields", "items", "values"):
                 self._find_names(schema.get(key), namespace)
+
+
+def _kind(schema: Any) -> Any:
+    """The name of a type, or what stands for it in the schema of an annotated type."""
+    return schema if isinstance(schema, str) else schema["type"]
