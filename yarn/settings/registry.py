@@ -12,6 +12,7 @@ from yarn.faults import DEFAULT, Fault, Severity
 from yarn.resource import MEMORY_MB, VCORES
 from yarn.settings import logs, nodemanager, preemption, release, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
+from yarn.settings.release import ReleasedBoolSetting
 from yarn.settings.unsupported import check_unsupported
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
@@ -25,6 +26,9 @@ BY_KEY once."""
 
 BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _WRITTEN}
 
+
+RELEASED: Final = tuple(setting for setting in BY_KEY.values() if isinstance(setting, ReleasedBoolSetting))
+"""The settings whose defaults differ between releases of Hadoop."""
 
 _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in BY_KEY if "<" in key)
 

@@ -29,11 +29,13 @@ from yarnling.cli.shared.arguments import (
     Json,
     Name,
     OptionalName,
+    Release,
     Strict,
     UsageException,
     check_output_directory,
     complete_applications,
     reading_arguments,
+    release_settings,
     strict_settings,
 )
 from yarnling.cli.simulate_verbs import simulate_app
@@ -295,13 +297,15 @@ def config(
     every: Annotated[
         bool, typer.Option("--all", help="Also show keys that are not set and have their default.")
     ] = False,
+    release: Release = None,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Show for each configuration key whether it is read, defaulted, ignored or unknown, and where it was set."""
     from yarnling.cli.config import report
 
-    report(conf, [*define, *strict_settings(strict)], name, every=every, as_json=as_json)
+    defined = [*define, *release_settings(release), *strict_settings(strict)]
+    report(conf, defined, name, every=every, as_json=as_json)
 
 
 @app.command(epilog="Example: yarnling logs application_1700000000000_0001 --file stdout")

@@ -16,7 +16,13 @@ from yarn.errors import InternalError, YarnException
 from yarn.times import HOUR_MS, duration
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.options.simulate import CompareOptions
-from yarnling.cli.shared.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
+from yarnling.cli.shared.arguments import (
+    EXIT_CRASHED,
+    ArgumentFaults,
+    UsageException,
+    check_output_directory,
+    release_settings,
+)
 from yarnling.cli.shared.output import (
     ProgressLines,
     notices,
@@ -67,6 +73,7 @@ class _Given(Struct, frozen=True):
     nodes: Path | None
     queue_map: list[str]
     option: str
+    release: str | None
 
 
 def run(options: CompareOptions) -> int:
@@ -152,13 +159,18 @@ def _check_inputs(inputs: CompareOptions, results: Sequence[Path | None]) -> Non
         faults.append("--nodes is missing (name the file of the cluster's machines)")
     if inputs.seeds > 1 and any(results):
         faults.append("--seeds: a result.json has one seed (name the directories of both configurations)")
+    releases = zip(SIDES, (inputs.release_before, inputs.release_after), results, strict=True)
+    for side, version, result in releases:
+        if version is not None and result is not None:
+            faults.append(f"--release-{side}: {result} was simulated already (name the directory of its configuration)")
     if faults:
         raise YarnException("\n".join(faults))
 
 
 def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[SideRun]:
     """The runs of a side; what is wrong with its configuration or with the other inputs is added to `faults`."""
-    settings = faults.of(lambda: definitions(given.inputs.definitions)) or {}
+    defined = [*given.inputs.definitions, *release_settings(given.release)]
+    settings = faults.of(lambda: definitions(defined)) or {}
     experiment = _experiment(given, settings, faults)
     if experiment is None:
         faults.of(lambda: configuration_of(directory, settings))
@@ -192,15 +204,15 @@ def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaul
 
 
 def _given_before(inputs: CompareOptions) -> _Given:
-    return _Given(inputs, inputs.nodes, inputs.queue_map, "--queue-map")
+    return _Given(inputs, inputs.nodes, inputs.queue_map, "--queue-map", inputs.release_before)
 
 
 def _given_after(inputs: CompareOptions) -> _Given:
     """The option of its own for the second side, if it is given, replaces the one for both."""
     nodes = inputs.nodes_after or inputs.nodes
     if inputs.queue_map_after:
-        return _Given(inputs, nodes, inputs.queue_map_after, "--queue-map-after")
-    return _Given(inputs, nodes, inputs.queue_map, "--queue-map")
+        return _Given(inputs, nodes, inputs.queue_map_after, "--queue-map-after", inputs.release_after)
+    return _Given(inputs, nodes, inputs.queue_map, "--queue-map", inputs.release_after)
 
 
 def _warn_of_other_workload(before: Side, after: Side) -> None:

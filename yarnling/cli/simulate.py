@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from yarn.errors import YarnException
+from yarn.settings.release import RELEASE
 from yarnling.cli.options.simulate import PlanOptions
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shared.arguments import (
@@ -56,7 +57,7 @@ def run(options: PlanOptions) -> int:
     with _progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
         task = progress.add_task(options.plan or "random plans", total=options.runs)
         for seed in seeds:
-            plan = given or random_plan(seed, all_faults=options.all_faults)
+            plan = _on_release(given or random_plan(seed, all_faults=options.all_faults), options.release)
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
             with without_logs():
@@ -73,6 +74,13 @@ def run(options: PlanOptions) -> int:
         with without_logs():
             _shrink(failed, options.output, options, console)
     return status
+
+
+def _on_release(plan: Plan, version: str | None) -> Plan:
+    if version is None:
+        return plan
+    settings = {**plan.cluster.settings, RELEASE.key: version}
+    return replace(plan, cluster=plan.cluster.model_copy(update={"settings": settings}))
 
 
 def _check(options: PlanOptions) -> None:
@@ -140,7 +148,8 @@ def _plain(one: SimulatedRun, options: PlanOptions) -> dict[str, object]:
 def _command(one: SimulatedRun, options: PlanOptions) -> str:
     """The command that replays exactly this run."""
     plan = shlex.quote(options.plan) if options.plan else f"--random{' --all-faults' if options.all_faults else ''}"
-    return f"yarnling simulate {plan} --seed {one.seed}{' --no-encode' if options.no_encode else ''}"
+    release = f" --release {options.release}" if options.release else ""
+    return f"yarnling simulate {plan} --seed {one.seed}{release}{' --no-encode' if options.no_encode else ''}"
 
 
 def _progress(console: Console, *, is_shown: bool) -> Progress:

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
+from yarn.java.versions import HADOOP_VERSION
 from yarn.times import duration
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.options.simulate import WorkloadOptions
@@ -234,6 +235,8 @@ def print_summary(
     print_checked(checked, console)
     console.print()
     cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
+    if result.release != HADOOP_VERSION:
+        cost += f", by the rules of Hadoop {result.release}"
     print_indented(console, Text(in_line(f"{cost}; report: {out / REPORT_HTML}" if out is not None else cost)))
     if result.trace:
         console.print(result.trace, soft_wrap=True)
@@ -296,6 +299,7 @@ def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:
     return {
         "title": result.title,
         "complete": result.is_complete,
+        "release": result.release,
         "seed": result.seed,
         "until_ms": result.until_ms,
         "headline": headline(figures),

@@ -6,6 +6,9 @@ from collections import Counter
 
 from msgspec import Struct
 
+from yarn.configuration import Configuration
+from yarn.settings.registry import RELEASED
+from yarn.settings.release import RELEASE, ReleasedBoolSetting
 from yarnling.report.wording import counted
 from yarnling.whatif.result import WhatIfResult
 
@@ -23,9 +26,11 @@ class ChangedInput(Struct, frozen=True):
 
 def changes_of(before: WhatIfResult, after: WhatIfResult) -> tuple[ChangedInput, ...]:
     """The keys with another value, in the order of the alphabet, then what else differs of what was simulated."""
-    keys = sorted({*before.settings, *after.settings}) if before.settings and after.settings else ()
+    keys = sorted({*before.settings, *after.settings} - {RELEASE.key}) if before.settings and after.settings else ()
     found = [ChangedInput(key, before.settings.get(key, NOT_SET), after.settings.get(key, NOT_SET)) for key in keys]
     found += [
+        ChangedInput("release of Hadoop", before.release, after.release),
+        *_other_defaults(before, after),
         ChangedInput("nodes", machines(before), machines(after)),
         ChangedInput("workload", before.workload, after.workload),
         *_other_queues(before, after),
@@ -52,6 +57,19 @@ def machines(result: WhatIfResult) -> str:
     numbers = [each.nodes for each in result.node_counts]
     some = f"{min(numbers)} to {max(numbers)} of " if len(numbers) > 1 else ""
     return f"{some}{counted(result.nodes, 'node')} ({memory})"
+
+
+def _other_defaults(before: WhatIfResult, after: WhatIfResult) -> list[ChangedInput]:
+    """The keys that neither side sets and whose default is that of its release."""
+    return [
+        ChangedInput(f"default of {setting.key}", *(_default_of(setting, side.release) for side in (before, after)))
+        for setting in RELEASED
+        if setting.key not in before.settings and setting.key not in after.settings
+    ]
+
+
+def _default_of(setting: ReleasedBoolSetting, release: str) -> str:
+    return setting.default_in(Configuration.of({RELEASE.key: release})) or NOT_SET
 
 
 def _other_queues(before: WhatIfResult, after: WhatIfResult) -> list[ChangedInput]:

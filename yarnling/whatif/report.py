@@ -83,7 +83,8 @@ def report_page(result: WhatIfResult, figures: Figures) -> Page:
         tables=tables_of(figures),
         notes=notes_of(result),
         notice=" ".join(_notices(result, drawn=drawn)),
-        footer=f"Seed {result.seed}; {count(result.events)} events simulated in {duration(result.wall_s * 1000)}.",
+        footer=f"Seed {result.seed}; {count(result.events)} events simulated in {duration(result.wall_s * 1000)}, "
+        f"by the rules of Hadoop {result.release}.",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import MEMORY_MB, Resource
 from yarnling.whatif.containers import ContainerOutcomes
 from yarnling.workload.calibration import Calibration
@@ -100,7 +101,8 @@ class WhatIfResult(Struct, frozen=True):
     `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
     `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions, as are
     `wait_reasons` and `node_counts`, in order of time from 0 on.
-    `calibration`, `evidence`: of the workload. `events` and `wall_s` say what the run cost.
+    `calibration`, `evidence`: of the workload. `events` and `wall_s` say what the run cost. `release`: the release of
+    Hadoop whose rules decided.
     """
 
     title: str
@@ -128,3 +130,4 @@ class WhatIfResult(Struct, frozen=True):
     node_counts: tuple[NodeCount, ...] = ()
     calibration: Calibration | None = None
     evidence: tuple[Evidence, ...] = ()
+    release: str = HADOOP_VERSION

@@ -24,6 +24,7 @@ from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
+from yarn.settings.release import RELEASE
 from yarn.settings.report import shown_value
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.cluster.configuration import ClusterConfiguration, compose
@@ -216,6 +217,7 @@ class _Running:
             recording.node_counts(),
             self._workload.calibration,
             self._workload.evidence,
+            release=RELEASE.of(self._conf).version,
         )
 
     def _start(self) -> None:

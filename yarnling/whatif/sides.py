@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.release import RELEASE
 from yarnling.cluster.configuration import ClusterConfiguration
 from yarnling.whatif.checks import NO_QUEUE_MAP, QueueMap, refuse_if_unfit
 from yarnling.whatif.figures import Figures, figures_of
@@ -97,11 +98,13 @@ def runs_of(directory: Path, experiment: Experiment) -> list[SideRun]:
             experiment.queue_map,
             schedule=experiment.schedule,
         )
-    names = InputNames(Path(experiment.name).stem, str(directory), experiment.name)
+    version = experiment.settings.get(RELEASE.key)
+    side = str(directory) if version is None else f"{directory} (Hadoop {version})"
+    names = InputNames(Path(experiment.name).stem, side, experiment.name)
     seeds = experiment.seeds
     return [
         SideRun(
-            f"{directory} ({number} of {len(seeds)})" if len(seeds) > 1 else str(directory),
+            f"{side} ({number} of {len(seeds)})" if len(seeds) > 1 else side,
             dict(configuration.conf.values()),
             experiment.workload,
             experiment.nodes,

@@ -16,7 +16,7 @@ from yarnling.whatif.measures import MEASURES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/what-if-examples.md").read_text()
-NAMES = ["move-capacity", "preemption", "user-limits", "autoscaling", "goals"]
+NAMES = ["move-capacity", "preemption", "user-limits", "autoscaling", "upgrade", "goals"]
 EXAMPLES = re.findall(
     r"```\n\$ yarnling (simulate (?:compare|search) .*?)\n\n(.*?)```\n\nExit status (\d)", PAGE, re.DOTALL
 )
@@ -44,7 +44,7 @@ def test_an_example_prints_what_the_page_says(
 
 
 @pytest.mark.parametrize(
-    "section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:6], ids=lambda text: text.split("\n")[0]
+    "section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1 : len(NAMES) + 1], ids=lambda text: text.split("\n")[0]
 )
 def test_the_text_repeats_only_figures_that_were_printed(section: str) -> None:
     _, printed, text = section.split("```")

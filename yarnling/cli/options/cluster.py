@@ -15,9 +15,11 @@ from yarnling.cli.shared.arguments import (
     Define,
     Json,
     Name,
+    Release,
     Strict,
     memory_mb,
     memory_of_node_mb,
+    release_settings,
     strict_settings,
 )
 
@@ -92,6 +94,7 @@ class UpOptions(Struct, frozen=True, kw_only=True):
     detach: Annotated[bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")] = (
         False
     )
+    release: Release = None
     strict: Strict = False
     name: Name = DEFAULT_NAME
     as_json: Json = False
@@ -102,7 +105,7 @@ class UpOptions(Struct, frozen=True, kw_only=True):
         from yarnling.cluster.configuration import definitions
 
         recovery = [RECOVERY] if self.recovery else []
-        return definitions([*recovery, *self.define, *strict_settings(self.strict)])
+        return definitions([*recovery, *self.define, *release_settings(self.release), *strict_settings(self.strict)])
 
 
 class ChaosOptions(Struct, frozen=True, kw_only=True):

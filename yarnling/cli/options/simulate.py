@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from yarnling.cli.shared.arguments import Conf, Define, Json, Strict, memory_mb, strict_settings
+from yarnling.cli.shared.arguments import (
+    RELEASE_METAVAR,
+    Conf,
+    Define,
+    Json,
+    Release,
+    Strict,
+    memory_mb,
+    release,
+    release_settings,
+    strict_settings,
+)
 
 if TYPE_CHECKING:
     from yarnling.workload.defaults import Defaults
@@ -46,6 +57,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     ] = False
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).", min=0)] = None
     runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1
+    release: Release = None
     hashed: _Hashed = False
     no_encode: Annotated[bool, typer.Option("--no-encode", help="Faster: do not turn messages into bytes.")] = False
     shrinks: Annotated[
@@ -81,6 +93,14 @@ class CompareOptions(Struct, frozen=True, kw_only=True):
     ] = 10
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write the reports here.")] = None
     define: Define = []
+    release_before: Annotated[
+        str | None,
+        typer.Option(metavar=RELEASE_METAVAR, help="The release of Hadoop whose rules BEFORE follows.", parser=release),
+    ] = None
+    release_after: Annotated[
+        str | None,
+        typer.Option(metavar=RELEASE_METAVAR, help="The same for AFTER, which may be BEFORE again.", parser=release),
+    ] = None
     queue_map: _QueueMap = []
     queue_map_after: Annotated[
         list[str],
@@ -112,6 +132,7 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
     expect: _Expect = None
     hashed: _Hashed = False
     define: Define = []
+    release: Release = None
     queue_map: _QueueMap = []
     trace: _TraceFile = None
     strict: Strict = False
@@ -119,7 +140,7 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def definitions(self) -> list[str]:
-        return [*self.define, *strict_settings(self.strict)]
+        return [*self.define, *release_settings(self.release), *strict_settings(self.strict)]
 
 
 class SweepOptions(Struct, frozen=True, kw_only=True):

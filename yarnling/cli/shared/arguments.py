@@ -78,6 +78,23 @@ def strict_settings(is_strict: bool) -> list[str]:
     return [f"{STRICT.key}=true"] if is_strict else []
 
 
+def release(text: str) -> str:
+    """The version of a release whose rules are known. Raises BadParameter with those that are."""
+    from yarn.settings.release import BASES, RELEASES, known_releases
+
+    version = text.strip()
+    if version not in RELEASES:
+        raise typer.BadParameter(f"{text!r} is not one of {known_releases()} ({BASES}).")
+    return version
+
+
+def release_settings(version: str | None) -> list[str]:
+    """KEY=VALUE texts for the option --release."""
+    from yarn.settings.release import RELEASE
+
+    return [] if version is None else [f"{RELEASE.key}={version}"]
+
+
 def check_output_file(path: Path | None, *suffixes: str) -> None:
     """Raise UsageException if a file cannot be written where it is named, or its name promises another format.
 
@@ -214,6 +231,13 @@ Strict = Annotated[
 ]
 Conf = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files, or one such file.")
+]
+RELEASE_METAVAR = "VERSION"
+Release = Annotated[
+    str | None,
+    typer.Option(
+        metavar=RELEASE_METAVAR, help="Follow the rules of this release of Hadoop (default: 3.4.1).", parser=release
+    ),
 ]
 Application = Annotated[str, typer.Argument(metavar="APPLICATION_ID", autocompletion=complete_applications)]
 Node = Annotated[
