@@ -33,6 +33,7 @@ NO_DECISION = {
     r"yarn\.resourcemanager\.(system-metrics-publisher|history-writer|metrics|activities-manager)\..*": "reports",
     r"yarn\.resourcemanager\.max-log-aggregation-diagnostics-in-memory": "length of a report",
     r"yarn\.resourcemanager\.container\.liveness-monitor\.interval-ms": "read by no class of Hadoop 3.4.1",
+    r"yarn\.resourcemanager\.enable-tracking-for-unregistered-nodes": "which hosts are reported as LOST (3.5.0)",
     r"yarn\.resourcemanager\.node-ip-cache\.expiry-interval-secs": "a cache of addresses",
     r"yarn\.scheduler\.capacity\.<queue>\..*reservation.*": "reservations; reservation-system.enable is warned of",
     r"yarn\.scheduler\.capacity\.<queue>\.(average|instantaneous-max)-capacity": "sharing policy of reservations",

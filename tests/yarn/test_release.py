@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from wire.files.hadoop_xml import hadoop_keys
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.java.versions import HADOOP_VERSION, compare_versions
@@ -27,6 +28,12 @@ def test_releases_are_listed_in_their_order() -> None:
     versions = list(RELEASES)
     assert all(compare_versions(one, other) < 0 for one, other in pairwise(versions))
     assert [release.version for release in RELEASES.values()] == versions
+
+
+def test_keys_of_later_releases_are_known() -> None:
+    cgroups = "yarn.nodemanager.linux-container-executor.cgroups.v2.enabled"
+    keys = {"yarn.webapp.scheduler-ui.enable": "true", cgroups: "true"}
+    assert {key.key for key in describe(Configuration.of(keys), HadoopKeys(hadoop_keys())).ignored} == set(keys)
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones() -> None:

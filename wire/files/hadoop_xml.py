@@ -321,6 +321,6 @@ def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
 
 
 def hadoop_keys() -> tuple[str, ...]:
-    """The configuration keys that Hadoop 3.4.1 knows, listed in yarn/settings/hadoop_keys.txt."""
+    """The configuration keys that Hadoop 3.4.1 to 3.5.0 know, listed in yarn/settings/hadoop_keys.txt."""
     text = Path(yarn.settings.__file__).with_name("hadoop_keys.txt").read_text()
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
