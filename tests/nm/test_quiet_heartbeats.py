@@ -11,7 +11,8 @@ from nm.core.played_container import PlayedContainer
 from tests.nm.nodes import Node, container_id, container_token
 from yarn.ids import ContainerId
 from yarn.machine import Tick
-from yarn.protocols.tracker import NodeHeartbeatRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
+from yarn.states import ContainerState, NodeAction
 
 
 @pytest.fixture
@@ -144,3 +145,46 @@ def test_the_caches_are_cleaned_at_the_same_times(node: Node, later_ms: int) -> 
     assert deadline_ms is not None
     assert (deadline_ms - started_ms) % interval_ms == 0
     assert node.now_ms <= deadline_ms < node.now_ms + interval_ms
+
+
+def test_containers_that_are_played_while_heartbeats_are_left_out_are_news(node: Node) -> None:
+    first = play(node, 1)
+    node.core.pause_heartbeats()
+    status = node.core.status
+    second = PlayedContainer(container_token(2), node.core.context)
+    assert node.core.play_starts([second], node.now_ms) == []
+    assert status.has_news
+    assert not status.is_wanted, "a start waits for the next heartbeat"
+    assert [news.container_id for news in status.take_news()] == [second.id]
+    assert not status.has_news
+    assert node.core.play_end(first, node.now_ms) == []
+    assert status.is_wanted
+    assert [(news.container_id, news.state) for news in status.take_news()] == [(first.id, ContainerState.COMPLETE)]
+    status.reports_received(())
+    assert status.take_news() == ()
+
+
+def test_only_what_has_ended_is_forgotten_while_heartbeats_are_left_out(node: Node) -> None:
+    first, second = play(node, 1), play(node, 2)
+    node.core.pause_heartbeats()
+    node.core.play_end(first, node.now_ms)
+    node.core.status.take_news()
+    node.core.status.reports_received(())
+    forgotten = NodeHeartbeatResponse(1, NodeAction.NORMAL, containers_to_forget=(first.id,))
+    assert node.core.status.only_forgets_ended(forgotten)
+    node.core.status.reports_received(forgotten.containers_to_forget)
+    assert list(node.core.containers) == [second.id]
+    for order in ({"containers_to_clean_up": (second.id,)}, {"applications_to_clean_up": (second.id.application_id,)}):
+        assert not node.core.status.only_forgets(replace(forgotten, **order))
+
+
+def test_the_end_of_an_application_is_followed_while_heartbeats_are_left_out(node: Node) -> None:
+    play_to_the_end(node, 1, is_forgotten=True)
+    node.core.pause_heartbeats()
+    over = NodeHeartbeatResponse(9, NodeAction.NORMAL, applications_to_clean_up=(container_id(1).application_id,))
+    assert node.core.status.only_forgets(over)
+    assert not node.core.status.only_forgets_ended(over), "a start for the application may be under way"
+    node.core.play_answer(over, node.now_ms)
+    assert not node.core.applications
+    assert node.core.reports_only_containers
+    assert not node.core.status.has_news
