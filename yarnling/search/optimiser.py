@@ -52,6 +52,8 @@ class Optimiser:
                 return point
             if point in self._known:
                 self._tell(proposal, *self._known[point])
+            else:
+                self._study.tell(proposal, state=optuna.trial.TrialState.FAIL)
         return self._drawn()
 
     def tell(self, point: Point, values: Sequence[float], distance: float) -> None:

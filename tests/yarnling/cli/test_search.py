@@ -61,6 +61,13 @@ def test_the_smallest_change_is_found_and_written(inputs: list[str], tmp_path: P
     }
 
 
+@pytest.mark.slow
+def test_runs_in_processes_give_the_same_answer(inputs: list[str]) -> None:
+    status, text = search(*inputs, "--seeds", "2", "--workers", "2")
+    assert status == 0, text
+    assert "2 changes meet all goals: root.etl.capacity 50 -> 70, root.adhoc.capacity 50 -> 30." in text
+
+
 def test_a_goal_that_cannot_be_met_has_its_reason(inputs: list[str], tmp_path: Path) -> None:
     (tmp_path / "goals.yaml").write_text(GOALS.replace("to: 80", "to: 60").replace("from: 20", "from: 40"))
     status, text = search(*inputs, "--seeds", "1", "--workers", "1")
