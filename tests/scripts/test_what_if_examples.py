@@ -41,4 +41,4 @@ def test_a_command_that_cannot_be_carried_out_is_an_error() -> None:
 
 
 def test_the_commands_of_the_page_are_found() -> None:
-    assert len(what_if_examples.EXAMPLE.findall(what_if_examples.PAGE.read_text())) == 5
+    assert len(what_if_examples.EXAMPLE.findall(what_if_examples.PAGE.read_text())) == 7

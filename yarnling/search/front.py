@@ -6,6 +6,7 @@ that no configuration meets is met by none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from yarnling.whatif.measures import Value
 
 FRONT_MAX = 12
 """The most configurations of a front that are shown."""
+_LIMIT = re.compile(r"(<=|>=|<|>|=).*")
 
 
 class Contradiction(Struct, frozen=True):
@@ -49,8 +51,9 @@ def subject_in_words(limit: Expectation) -> str:
 
 
 def limit_in_words(limit: Expectation) -> str:
-    """The limit of a goal: "< 20 min"."""
-    return f"{limit.comparison} {limit.measure.written(Value(limit.bound))}"
+    """The limit of a goal as it was written, "< 90 s"; the number that it stands for, if it is in words."""
+    written = _LIMIT.search(limit.text)
+    return written[0] if written else f"{limit.comparison} {limit.measure.written(Value(limit.bound))}"
 
 
 def contradictions(goals: Goals, trials: Sequence[SearchTrial]) -> list[Contradiction]:

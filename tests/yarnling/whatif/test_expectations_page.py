@@ -16,7 +16,7 @@ from yarnling.whatif.measures import MEASURES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/what-if-examples.md").read_text()
-NAMES = ["move-capacity", "preemption", "user-limits", "autoscaling", "upgrade", "goals"]
+NAMES = ["move-capacity", "preemption", "user-limits", "autoscaling", "upgrade", "goals", "contradiction"]
 EXAMPLES = re.findall(
     r"```\n\$ yarnling (simulate (?:compare|search) .*?)\n\n(.*?)```\n\nExit status (\d)", PAGE, re.DOTALL
 )
