@@ -183,13 +183,14 @@ class SearchOptions(Struct, frozen=True, kw_only=True):
         str, typer.Option(metavar="ADDRESS", help="Dask scheduler to use, for example tcp://10.0.0.5:8786.")
     ] = ""
     define: Define = []
+    release: Release = None
     queue_map: _QueueMap = []
     strict: Strict = False
     as_json: Json = False
 
     @property
     def definitions(self) -> list[str]:
-        return [*self.define, *strict_settings(self.strict)]
+        return [*self.define, *release_settings(self.release), *strict_settings(self.strict)]
 
 
 class StepOptions(Struct, frozen=True, kw_only=True):
