@@ -11,10 +11,8 @@ from msgspec import to_builtins
 
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.recording import Json, Recording, View, read
-from tests.conformance.scenario import HEARTBEATS_PLACE
 from tests.conformance.view import look
 from yarn.faults import ConfigurationException
-from yarn.settings.release import RELEASE
 
 HADOOPS_OWN_FAILURE = "NullPointerException"
 """Errors with which Hadoop left a step half applied: what follows cannot be compared."""
@@ -70,7 +68,7 @@ def compare(recording: Recording) -> Outcome:
     """Compare until the first step that differs."""
     steps = len(recording.steps)
     try:
-        cluster = RecordedCluster({**HEARTBEATS_PLACE, **recording.configuration, RELEASE.key: recording.release})
+        cluster = RecordedCluster(recording.followed)
     except ConfigurationException as error:
         if recording.error is not None:
             return Outcome(recording.name, steps)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.scenario import HEARTBEATS_PLACE
 from yarn.java.values import to_float32
 from yarn.java.versions import HADOOP_VERSION
+from yarn.settings.release import RELEASE
 
 Json = dict[str, Any]
 
@@ -46,6 +48,11 @@ class Recording:
     first_view: View
     steps: tuple[Step, ...]
     restless: Json | None = None
+
+    @property
+    def followed(self) -> dict[str, str]:
+        """The settings of a cluster that follows the recording: its configuration and its release."""
+        return {**HEARTBEATS_PLACE, **self.configuration, RELEASE.key: self.release}
 
 
 def read(path: Path) -> Recording:

@@ -57,7 +57,7 @@ def compare(path: Path) -> Counter[str]:
     """{cause: amounts compared} of one recording. Fails at the first one that differs."""
     recording, counts = read(path), Counter[str]()
     try:
-        cluster = RecordedCluster(dict(recording.configuration))
+        cluster = RecordedCluster(recording.followed)
     except ConfigurationException:
         return counts
     view = dict(recording.first_view)
