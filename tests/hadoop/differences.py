@@ -55,7 +55,7 @@ RACES: dict[str, Listed] = {
         (name, "LaunchTime"): _ENDS_AT_ONCE for name in ("exits3", "exits0", "saysSomething", "killed")
     },
 }
-"""What depends on the order in which two messages arrive, in Hadoop as well, so that a run may show either.
+"""Differences by the order in which two messages arrive, in Hadoop as well: a run may show either.
 
 An AM whose end comes first was never launched (RMAppAttemptImpl: CONTAINER_FINISHED in ALLOCATED).
 """

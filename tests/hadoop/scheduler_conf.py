@@ -99,7 +99,7 @@ def ask(where: Mapping[str, str], request: Request) -> dict[str, Any]:
 
 
 def run_command(conf: Path, command: Command) -> dict[str, Any]:
-    """What one of Hadoop's commands printed, without its log."""
+    """The output of one of Hadoop's commands, without its log."""
     path = toolchain.class_path_of(conf, toolchain.jars("mapreduce") / "*")
     words = toolchain.command(path, f"org.apache.hadoop.yarn.client.cli.{command.main}", *command.words)
     ran = subprocess.run(

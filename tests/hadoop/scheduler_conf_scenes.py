@@ -58,7 +58,7 @@ class Request(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """One of Hadoop's commands."""
+    """A command of Hadoop's."""
 
     words: tuple[str, ...]
     main: str = "SchedConfCLI"

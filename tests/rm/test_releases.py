@@ -1,4 +1,4 @@
-"""What a client or a node sees of the release whose rules the ResourceManager follows."""
+"""The versions and texts in which a client or a node sees the release whose rules the ResourceManager follows."""
 
 from __future__ import annotations
 

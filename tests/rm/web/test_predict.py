@@ -71,7 +71,7 @@ async def call(cluster: Cluster, body: object, method: str = "POST", path: str =
 
 
 def compared(directory: Path, conf: Configuration) -> dict[str, Any]:
-    """What the command says of the same change."""
+    """The answer of the command to the same change."""
     after = {"yarn.scheduler.capacity.root.etl.capacity": "10", "yarn.scheduler.capacity.root.adhoc.capacity": "75"}
     queues = {key: entry.value for key in conf if key.startswith("yarn.scheduler.") and (entry := conf.entry(key))}
     for name, values in (("before", queues), ("after", {**queues, **after})):

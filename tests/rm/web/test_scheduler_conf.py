@@ -142,7 +142,7 @@ async def test_a_body_that_is_no_change_is_a_bad_request(tmp_path: Path, body: o
 
 
 async def test_a_page_of_another_site_cannot_reset_the_configuration(tmp_path: Path) -> None:
-    """It is the only GET that changes something."""
+    """`format` is the only GET that changes something."""
     async with serving(memory(tmp_path)) as cluster:
         await answer(cluster, put(SWAP))
         reply = await http.ask(

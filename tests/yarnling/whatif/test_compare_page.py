@@ -157,7 +157,7 @@ def test_what_scaling_costs_and_saves_is_compared() -> None:
 
 
 def test_node_hours_of_equal_clusters_are_not_compared() -> None:
-    """They only say which run ended first."""
+    """Their difference only says which run ended first."""
     sides = [replace(result([application()], [container(0, 1000)]), until_ms=hours * HOUR) for hours in (2, 4)]
     comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
     assert not any(each.measure.name == "node-hours" for each in comparison.differences)

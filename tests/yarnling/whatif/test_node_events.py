@@ -161,7 +161,7 @@ def counts(result: WhatIfResult) -> list[int]:
 
 
 def test_the_work_of_containers_that_were_lost_with_nodes_is_counted() -> None:
-    """They ran for less than 20 s each."""
+    """Each of the lost ones ran for less than 20 s."""
     result = run(event(NodeChange.LOST), applications=(application(group(6, 30)),))
     lost = figures_of(result).cluster.lost_with_nodes
     ended = [one for one in result.containers if one.end is End.LOST]

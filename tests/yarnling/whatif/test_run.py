@@ -135,7 +135,7 @@ def test_each_am_and_task_has_a_start_time_of_its_own_that_only_the_seed_changes
     )
 
     def started_ms(result: WhatIfResult) -> list[int]:
-        """What each task took to start. Its AM gets its container up to a second after the placement."""
+        """The start times of the tasks, in ms. An AM gets its container up to a second after the placement."""
         found = (one for number in range(3) for one in tasks(result, number))
         return sorted((one.ended_ms or 0) - (one.allocated_ms or 0) - 20_000 for one in found)
 

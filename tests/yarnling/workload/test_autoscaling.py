@@ -92,7 +92,7 @@ def test_a_rule_that_needs_several_periods_waits_for_them() -> None:
 
 
 def test_nothing_changes_in_the_cool_down_of_a_rule() -> None:
-    """It begins when the change is complete."""
+    """The cool-down begins when the change is complete."""
     rule = ScalingRule(ScalingMetric.AVAILABLE_MEMORY, False, 0.15, 1, cooldown_ms=3 * SAMPLE_MS)
     cluster = by_rules(rule, period_minutes=1)
     assert cluster.take(metrics()) == 1
