@@ -117,7 +117,8 @@ def _figures_table(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _queues_table(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    yield _row("run", "queue", "AM wait p95, true", "predicted", "error", "run time, true", "predicted", "error")
+    wait, run_time = "AM wait p95, true", "run time, true"
+    yield _row("run", "queue", wait, "predicted (seeds)", "error", run_time, "predicted (seeds)", "error")
     yield _row(*["---"] * 8)
     for each in verdicts:
         names = short_names(group.name for group in each.errors[0].queues)
@@ -131,7 +132,8 @@ def _queues_table(verdicts: Sequence[Verdict]) -> Iterator[str]:
                     for values in ([one.recorded for one in found], [one.simulated for one in found])
                 )
                 error = _cell(value_of(each, of), floor_of(each, of))
-                cells += [duration(round(true_ms)), duration(round(simulated_ms)), error]
+                seeds = duration(round(max((one.spread for one in found), default=0)))
+                cells += [duration(round(true_ms)), f"{duration(round(simulated_ms))} ({seeds})", error]
             yield _row(each.run.name, names[group.name], *cells)
 
 
