@@ -19,12 +19,11 @@ from yarn.resource import Resource
 from yarnling.workload.avro import avro_records
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import mapping_of, refusal, whole_number
-from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.evidence import Basis
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line, bytes_of, files_of, lines_of
 from yarnling.workload.model import Workload
-from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
-from yarnling.workload.submissions import in_order
+from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer, observed_workload
 from yarnling.workload.tally import WorkloadCount
 
 MARK = re.compile(r"\AAvro-(Binary|Json)\n")
@@ -87,13 +86,11 @@ def read_mapreduce_history(lines: Iterable[Line], source: str, defaults: Default
     complete = {name: job for name, job in jobs.items() if job.submitted_ms and job.last_ms}
     if not complete:
         raise refusal(source, "has no job of MapReduce", "name .jhist files, or a directory with them")
-    account, tally = EvidenceAccount(), WorkloadCount(source)
+    tally = WorkloadCount(source)
     observed = [_observed(name, job, defaults) for name, job in sorted(complete.items())]
     for each in observed:
         tally.add(len(each.containers))
-    base_ms = min(each.submit_ms for each in observed)
-    records = in_order([each.record(base_ms, account) for each in observed])
-    return Workload(records, tuple(_assumptions(complete)), account.evidence())
+    return observed_workload(observed, _assumptions(complete))
 
 
 def _take(job: _Job, text: str) -> None:

@@ -13,15 +13,16 @@ so it is a second group, with `after: 0`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from yarn.resource import Resource
 from yarnling.workload.evidence import Basis, EvidenceAccount
 from yarnling.workload.limits import TIME_MS_MAX
-from yarnling.workload.model import AM_RESOURCE, TaskGroup, WorkloadApplication
+from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.start_times import REAL_AM_START, StartTime, median_ms
+from yarnling.workload.submissions import in_order
 
 TWO_PHASES = frozenset({"MAPREDUCE"})
 REACTION_MS = 1000
@@ -110,6 +111,14 @@ class ObservedApplication(Struct, kw_only=True):
             for (resource, label), lasted in durations.items():
                 yield TaskGroup(resource, tuple(lasted), after=after, label=label)
             count += len(durations)
+
+
+def observed_workload(observed: Sequence[ObservedApplication], assumptions: Iterable[str]) -> Workload:
+    """The workload of at least one application, the first one submitted at 0, with the evidence of its memory."""
+    account = EvidenceAccount()
+    base_ms = min(each.submit_ms for each in observed)
+    records = in_order([each.record(base_ms, account) for each in observed])
+    return Workload(records, tuple(assumptions), account.evidence())
 
 
 def phases(application: ObservedApplication) -> list[list[ObservedContainer]]:

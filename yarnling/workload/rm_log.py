@@ -26,13 +26,18 @@ from msgspec import Struct
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import refusal
-from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.evidence import Basis
 from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
-from yarnling.workload.observed import RECORDED_ABOUT, REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
+from yarnling.workload.observed import (
+    RECORDED_ABOUT,
+    REQUESTED_AT_ONCE,
+    ObservedApplication,
+    ObservedContainer,
+    observed_workload,
+)
 from yarnling.workload.run_times import ALL_QUEUES, ApplicationTimes, RunTimes, Span, UseOverTime
-from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import WorkloadCount
 
 MARKS = re.compile(r"RMAuditLogger|resourcemanager\.ResourceManager|ApplicationSummary|Container Transitioned from")
@@ -237,11 +242,8 @@ class RMLog:
     def workload(self) -> Workload:
         """The applications that had a container, the first one submitted at 0; those from before the log begin at 0."""
         mine = self._by_application()
-        account = EvidenceAccount()
         observed = [self._observed(name, mine[name]) for name in sorted(mine)]
-        base_ms = min(each.submit_ms for each in observed)
-        applications = in_order([each.record(base_ms, account) for each in observed])
-        return Workload(applications, tuple(self._assumptions(mine)), account.evidence())
+        return observed_workload(observed, self._assumptions(mine))
 
     def _refuse(self) -> NoReturn:
         problem = "has no container that was allocated or released"

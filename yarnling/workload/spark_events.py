@@ -18,12 +18,11 @@ from msgspec import Struct
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import mapping_of, refusal, whole_number
-from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.evidence import Basis
 from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import Workload
-from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
-from yarnling.workload.submissions import in_order
+from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer, observed_workload
 from yarnling.workload.tally import WorkloadCount
 
 MARK = re.compile(r'"Event":"SparkListenerLogStart"')
@@ -75,13 +74,11 @@ def read_spark_events(lines: Iterable[Line], source: str, defaults: Defaults) ->
     applications = [each for each in found.values() if each.name and each.started_ms]
     if not applications:
         raise refusal(source, "has no application of Spark", "name event logs (spark.eventLog.dir)")
-    account, tally = EvidenceAccount(), WorkloadCount(source)
+    tally = WorkloadCount(source)
     observed = [_observed(each, defaults) for each in applications]
     for each in observed:
         tally.add(len(each.containers))
-    base_ms = min(each.submit_ms for each in observed)
-    records = in_order([each.record(base_ms, account) for each in observed])
-    return Workload(records, tuple(_assumptions(applications)), account.evidence())
+    return observed_workload(observed, _assumptions(applications))
 
 
 def _log_of(source: str) -> str:

@@ -17,12 +17,11 @@ from msgspec import Struct
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import mapping_of, refusal, whole_number
-from yarnling.workload.evidence import Basis, EvidenceAccount
+from yarnling.workload.evidence import Basis
 from yarnling.workload.limits import AMOUNT_MAX, MEMORY_MB_MAX
 from yarnling.workload.line_files import Line
 from yarnling.workload.model import Workload
-from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
-from yarnling.workload.submissions import in_order
+from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer, observed_workload
 from yarnling.workload.tally import WorkloadCount
 
 MARK = re.compile(r'"entitytype":"TEZ_')
@@ -66,13 +65,11 @@ def read_tez_history(lines: Iterable[Line], source: str, defaults: Defaults) -> 
     applications = {name: each for name, each in found.items() if each.begins_ms}
     if not applications:
         raise refusal(source, "has no application of Tez", "name files of SimpleHistoryLoggingService")
-    account, tally = EvidenceAccount(), WorkloadCount(source)
+    tally = WorkloadCount(source)
     observed = [_observed(name, each, defaults) for name, each in sorted(applications.items())]
     for each in observed:
         tally.add(len(each.containers))
-    base_ms = min(each.submit_ms for each in observed)
-    records = in_order([each.record(base_ms, account) for each in observed])
-    return Workload(records, tuple(_assumptions(applications)), account.evidence())
+    return observed_workload(observed, _assumptions(applications))
 
 
 def _take(found: dict[str, _Application], text: str) -> _Application | None:
