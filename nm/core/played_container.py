@@ -20,7 +20,7 @@ from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState
 _LAUNCH_CONTEXT = ContainerLaunchContext()
 _NO_RETRIES = SlidingWindowRetryPolicy(ContainerRetryContext(), 0)
 _IS_PLAYED = "played"
-"""The name of its emulation rule, which only says that there is no process."""
+"""The name of the emulation rule of such a container: it has no process."""
 
 
 class PlayedContainer(NMContainer):

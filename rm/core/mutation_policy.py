@@ -1,8 +1,8 @@
 """Permission to change the scheduler's configuration (ConfigurationMutationACLPolicy).
 
-The default policy admits the administrators of the cluster. The other one admits whoever administers each queue that
-a change names, by the queues' own access lists, even where yarn.acl.enable is false and even if he is no administrator
-of the cluster; an administrator of the cluster whom those lists do not name is refused.
+The default policy permits a change to the administrators of the cluster. The other one permits it to the users whom the
+access lists of all queues in the change name as administrators, also if yarn.acl.enable is false. An administrator of
+the cluster whom those lists do not name is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def administers_changed_queues(
     """True if the user administers each queue of the change, and the cluster if keys of the whole scheduler change.
 
     For a queue that does not exist the nearest one above it counts (QueueAdminConfigurationMutationACLPolicy). A path
-    that does not begin with root, which would name keys that are no queue's, is nobody's; Hadoop may not answer at all.
+    that does not begin with root is refused, because its keys would belong to no queue; Hadoop may not answer at all.
     """
     if change.global_params and not is_admin:
         return False

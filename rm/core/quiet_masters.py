@@ -126,7 +126,7 @@ class QuietMasters:
         return changed
 
     def _is_running(self, attempt_id: ApplicationAttemptId) -> bool:
-        """True for a registered AM, of whose application and attempt there is no news outside the scheduler."""
+        """True if the AM has registered, and only the scheduler can have news for it."""
         context = self._context
         app, session = context.apps.get(attempt_id.application_id), context.sessions.get(attempt_id)
         attempt = app.attempts.get(attempt_id) if app is not None else None

@@ -4,7 +4,7 @@ Each is a run of the command `yarnling simulate compare`, in a process group of 
 ResourceManager's loop goes on, and the headline is the one that the command prints. One runs at a time, for at most
 yarn.yarnling.prediction.timeout. The last ones are kept.
 
-Minor layering violation: the ResourceManager starts a program of yarnling by its name; it imports nothing of it.
+The ResourceManager starts the command by its name, and imports nothing of it: simulations are built on top of it.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQu
 def check_queue(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> None:
     """Create the queue if it does not exist, before its application is stored (checkAndGetApplicationLifetime, 3.5.0).
 
-    Raises SubmissionRefused if there is no such queue, and it cannot be created.
+    Raises SubmissionRefused if the queue does not exist and cannot be created.
     """
     queue = tree.behind_plan(queue)
     if _found_or_created(application_id, queue, user, tree, by_rule=by_rule) is None:

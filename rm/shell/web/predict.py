@@ -16,7 +16,7 @@ from rm.core.administration import check_queues
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config.mutation import changed, values_of, with_values
 from rm.shell.admin_service import AdminService
-from rm.shell.predictions import SEEDS_MAX, Prediction, PredictionRefused, Predictions
+from rm.shell.predictions import KEPT_MAX, SEEDS_MAX, Prediction, PredictionRefused, Predictions
 from rm.shell.web.live import BASE
 from rm.shell.web.paths import asker_of
 from rm.shell.web.scheduler_conf import read_change, refusal_text
@@ -77,7 +77,7 @@ class PredictService:
         text = request.path["number"]
         found = self._predictions.find(int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else None
         if found is None:
-            raise PlainRefusal(404, f"there is no prediction {text[:100]!r}, or it is too old")
+            raise PlainRefusal(404, f"prediction {text[:100]!r} does not exist (the last {KEPT_MAX} are kept)")
         return found
 
     def _check_admin(self, request: WebRequest) -> None:

@@ -258,7 +258,7 @@ def test_a_drained_node_keeps_its_size(day: Day) -> None:
 
 
 def test_an_application_from_before_the_recording_begins_with_it(day: Day) -> None:
-    """It had run for an hour, so the memory-seconds at its end say nothing about what was recorded."""
+    """The application had run for an hour, so the memory-seconds at its end say nothing about what was recorded."""
     started = {"startedTime": START_MS - 3_600_000, "launchTime": START_MS - 3_599_000}
     day.poll(holds(3, 5120, **started), count=4)
     day.poll(ended=(ended(52_500, 9_000_000, **started),))
@@ -272,7 +272,7 @@ def test_an_application_from_before_the_recording_begins_with_it(day: Day) -> No
 
 
 def test_times_of_nodes_are_since_the_first_submission(day: Day) -> None:
-    """It came a minute after the recording had begun."""
+    """The first submission came a minute after the recording had begun."""
     have_nodes(day, node("n1"), node("n2"))
     day.poll(count=2)
     have_nodes(day, node("n1"), node("n3"))
