@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-BLOCKS = " ▁▂▃▄▅▆▇█"
-LEVELS = len(BLOCKS) - 1
+from yarnling.report.block_characters import cell, resampled
+
 BAND_LINES = 3
-GUARANTEE_MARK = "┄"
-WITHIN, ABOVE, MARK = "green", "yellow", "bold red"
+MARK = "bold red"
 LABEL_CHARS = 30
 SCALE_STEPS = (0.1, 0.2, 0.25, 0.5, 0.75, 1.0)
 """The full height of a band stands for the smallest of these that is not below any value."""
@@ -69,19 +68,6 @@ def full_scale(largest: float) -> float:
     return next((step for step in SCALE_STEPS if step >= largest), 1.0)
 
 
-def resampled(times_s: Sequence[float], samples: Sequence[float], columns: int, end_s: float) -> list[float]:
-    """The mean of the samples in each column; a column without samples repeats the previous one."""
-    sums, counts = [0.0] * columns, [0] * columns
-    for time_s, sample in zip(times_s, samples, strict=True):
-        column = min(columns - 1, int(time_s / end_s * columns))
-        sums[column] += sample
-        counts[column] += 1
-    shares: list[float] = []
-    for total, count in zip(sums, counts, strict=True):
-        shares.append(total / count if count else (shares[-1] if shares else 0.0))
-    return shares
-
-
 def _band(queue: QueueUsage, shares: Sequence[float], scale: float) -> Text:
     """BAND_LINES lines, the top one first, with the queue's name and figures on the left."""
     labels = [queue.path.removeprefix("root."), f"peak {max(queue.samples):.0%}", f"guaranteed {queue.guaranteed:.0%}"]
@@ -89,18 +75,9 @@ def _band(queue: QueueUsage, shares: Sequence[float], scale: float) -> Text:
     for row in reversed(range(BAND_LINES)):
         band.append(f"{labels[BAND_LINES - 1 - row]:<{LABEL_CHARS}}│", "" if row == BAND_LINES - 1 else "dim")
         for share in shares:
-            band.append(*_cell(share / scale, queue.guaranteed / scale, row))
+            band.append(*cell(share / scale, queue.guaranteed / scale, row, BAND_LINES))
         band.append("\n")
     return band
-
-
-def _cell(height: float, guaranteed: float, row: int) -> tuple[str, str]:
-    """A character and its style. Heights are fractions of the band; row 0 is the lowest."""
-    filled = min(LEVELS, max(0, round((height * BAND_LINES - row) * LEVELS)))
-    if filled == 0:
-        is_guarantee = row <= guaranteed * BAND_LINES < row + 1
-        return (GUARANTEE_MARK, "dim") if is_guarantee else (" ", "")
-    return BLOCKS[filled], ABOVE if (row + 0.5) / BAND_LINES > guaranteed else WITHIN
 
 
 def _axis(history: UsageHistory, columns: int, end_s: float) -> Text:

@@ -9,9 +9,9 @@ from examples.demo.usage_history import (
     LABEL_CHARS,
     UsageHistory,
     full_scale,
-    resampled,
     usage_chart,
 )
+from yarnling.report.block_characters import resampled
 
 
 def history(*shares: float, guaranteed: float = 0.25) -> UsageHistory:

@@ -13,35 +13,33 @@ from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction
 from yarnling.lessons.page import command, predict_line, question_lines
-from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.lesson import Choice, Lesson, Number, Option, Setting
 from yarnling.lessons.scene.story import Story, plain_part
 from yarnling.report.space_time_text import styled
 
 
 def show_list(*, as_json: bool) -> None:
-    """Print all lessons with their commands and the numbers to change."""
+    """Print all lessons with their commands and what to change."""
     if as_json:
         print_json([_described(lesson) for lesson in LESSONS])
         return
     console = terminal()
     for lesson in LESSONS:
         console.print(Text(f"{lesson.number}. {lesson.title}", "bold"))
-        option = lesson.option
-        console.print(
-            f"   {command(lesson)} [--{option.name} {option.minimum}..{option.maximum}]  {option.meaning}",
-            soft_wrap=True,
-        )
+        for option in lesson.options:
+            line = Text(f"   {command(lesson)} [--{option.name} {option.bounds}]  {option.meaning}")
+            console.print(line, soft_wrap=True)
 
 
 def show(which: str, arguments: list[str], *, answered: bool, as_json: bool) -> None:
-    """Run a lesson. `arguments`: the option of its number, if it is given."""
+    """Run a lesson. `arguments`: its options, as far as they are given."""
     with reading_arguments():
         lesson = find_lesson(which)
-        value = chosen(lesson, arguments)
+        setting = chosen(lesson, arguments)
     with without_logs():
-        story = lesson.play(value)
+        story = lesson.play(*setting)
     if as_json:
-        print_json(_plain(lesson, value, story, answered=answered))
+        print_json(_plain(lesson, setting, story, answered=answered))
         return
     console = terminal()
     console.print(Text(f"{lesson.number}. {lesson.title}", "bold"))
@@ -51,9 +49,9 @@ def show(which: str, arguments: list[str], *, answered: bool, as_json: bool) -> 
     console.print()
     for text in question_lines(story.question, answered=answered):
         console.print(Text(text), soft_wrap=not console.is_terminal)
-    console.print(predict_line(lesson, value), soft_wrap=not console.is_terminal)
+    console.print(predict_line(lesson, setting), soft_wrap=not console.is_terminal)
     if console.is_terminal and not answered:
-        console.print(Text(f"\n{_repeated(lesson, value)} --answer   prints the answer", "dim"))
+        console.print(Text(f"\n{_repeated(lesson, setting)} --answer   prints the answer", "dim"))
 
 
 def write_page(which: str, arguments: list[str], path: Path) -> None:
@@ -64,50 +62,56 @@ def write_page(which: str, arguments: list[str], path: Path) -> None:
     check_output_file(path, *PAGES)
     with reading_arguments():
         lesson = find_lesson(which)
-        value = chosen(lesson, arguments)
+        setting = chosen(lesson, arguments)
     with without_logs():
-        text = diagram_page(lesson, value)
+        text = diagram_page(lesson, setting)
     write(path, text)
 
 
-def chosen(lesson: Lesson, arguments: list[str]) -> int:
-    """The lesson's number in `--NAME VALUE` or `--NAME=VALUE`. Raises InvalidArgumentException for anything else."""
-    option = lesson.option
+def chosen(lesson: Lesson, arguments: list[str]) -> Setting:
+    """The setting in words `--NAME VALUE` or `--NAME=VALUE`. Raises InvalidArgumentException for anything else."""
     words = [word for argument in arguments for word in argument.split("=", 1)]
-    if not words:
-        return option.default
-    if len(words) != 2 or words[0] != f"--{option.name}":
+    options = {f"--{option.name}": option for option in lesson.options}
+    values = dict(zip(words[::2], words[1::2], strict=False))
+    if len(words) != 2 * len(values) or not values.keys() <= options.keys():
+        known = ", ".join(f"{name} VALUE" for name in options)
         raise InvalidArgumentException(
-            f"lesson {lesson.number} does not take {' '.join(arguments)!r}: its option is --{option.name} VALUE"
+            f"lesson {lesson.number} does not take {' '.join(arguments)!r}: "
+            f"{'its option is' if len(options) == 1 else 'its options, each at most once, are'} {known}"
         )
-    return option.checked(words[1])
+    return tuple(option.checked(values[name]) if name in values else option.default for name, option in options.items())
 
 
-def _repeated(lesson: Lesson, value: int) -> str:
-    return command(lesson, None if value == lesson.option.default else value)
+def _repeated(lesson: Lesson, setting: Setting) -> str:
+    return command(lesson, None if setting == lesson.defaults else setting)
 
 
 def _described(lesson: Lesson) -> dict[str, object]:
-    option = lesson.option
-    return {
-        "number": lesson.number,
-        "name": lesson.name,
-        "title": lesson.title,
-        "option": option.name,
-        "default": option.default,
-        "minimum": option.minimum,
-        "maximum": option.maximum,
-        "meaning": option.meaning,
-    }
+    described: dict[str, object] = {"number": lesson.number, "name": lesson.name, "title": lesson.title}
+    described |= _option(lesson.option)
+    if lesson.others:
+        described["others"] = [_option(option) for option in lesson.others]
+    return described
 
 
-def _plain(lesson: Lesson, value: int, story: Story, *, answered: bool) -> dict[str, object]:
+def _option(option: Option) -> dict[str, object]:
+    match option:
+        case Number(minimum=minimum, maximum=maximum):
+            bounds: dict[str, object] = {"minimum": minimum, "maximum": maximum}
+        case Choice(values=words):
+            bounds = {"choices": list(words)}
+    return {"option": option.name, "default": option.default, **bounds, "meaning": option.meaning}
+
+
+def _plain(lesson: Lesson, setting: Setting, story: Story, *, answered: bool) -> dict[str, object]:
     question: dict[str, object] = {"text": story.question.text}
     if answered:
         question |= {"answer": story.question.answer, "why": list(story.question.why)}
+    others: dict[str, object] = {"other_values": list(setting[1:])} if lesson.others else {}
     return {
         **_described(lesson),
-        "value": value,
+        "value": setting[0],
+        **others,
         "participants": list(story.participants),
         "parts": [plain_part(part) for part in story.parts],
         "question": question,

@@ -26,6 +26,7 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.explanations import amounts, waiting
 from yarnling.cluster.snapshot import ClusterSnapshot, queue_tree, snapshot
 from yarnling.cluster.state import NoCluster
+from yarnling.report.block_characters import ABOVE, bar
 from yarnling.report.escapes import in_line, shown
 from yarnling.report.listing import GAP
 
@@ -39,7 +40,6 @@ BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20
 """The number of unfinished applications that are shown and explained, oldest first."""
 NODES_MAX = 20
-WITHIN, ABOVE = "green", "yellow"
 
 
 class TopView(Struct, frozen=True):
@@ -163,24 +163,6 @@ def _node_line(node: NodeReport, state: str, width: int, name_chars: int) -> Tex
     chars = max(BAR_CHARS_MIN, width - name_chars - max(24, len(numbers)))
     share = used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
     return Text.assemble(_name(str(node.node_id), name_chars), bar(share, 1.0, 1.0, chars), numbers)
-
-
-def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
-    """Draw a bar that is filled up to `used`, in yellow above the guarantee, and dotted up to the maximum.
-
-    The character | marks the guarantee.
-    """
-    drawn = Text()
-    mark = round(guaranteed * chars) if 0 < guaranteed < 1 else -1
-    for place in range(chars):
-        middle = (place + 0.5) / chars
-        if middle <= used:
-            drawn.append("█", WITHIN if middle <= guaranteed else ABOVE)
-        elif place == mark:
-            drawn.append("|", "bold")
-        else:
-            drawn.append("░" if middle <= most else " ", "dim")
-    return drawn
 
 
 def _pending(explanation: Explanation) -> Iterator[Text]:

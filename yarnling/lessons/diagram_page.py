@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from yarnling.faults.history import History
 from yarnling.lessons.drawing import drawn
 from yarnling.lessons.page import command, predict_line
-from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson, Setting
 from yarnling.lessons.scene.story import Story
+from yarnling.report.curves import Bars, Curves
+from yarnling.report.page import Picture, has_matplotlib
 from yarnling.report.space_time_page import TextSection, html_of
 from yarnling.run.reader import run_of
 from yarnling.run.records import Lifeline, RecordedRun, Role
@@ -22,17 +24,30 @@ _SUBMISSION = "submitApplication"
 _ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")
 
 
-def diagram_page(lesson: Lesson, value: int) -> str:
-    """Run the lesson, and draw its diagram, which shows the same times as the text."""
+def diagram_page(lesson: Lesson, setting: Setting) -> str:
+    """Run the lesson, and draw its diagram, which shows the same times as the text, and its pictures."""
     lines: list[str] = []
     trace = RunTrace(lines.append, f"{lesson.number}. {lesson.title}")
-    story = lesson.play(value, trace)
+    story = lesson.play(*setting, trace=trace)
     trace.end(History())
     timeline = run_of(map(json.loads, lines))
     names = _names(timeline)
     lifelines = tuple(replace(one, title=_title(one, names)) for one in timeline.lifelines)
     timeline = replace(timeline, lifelines=lifelines, from_ms=START_MS)
-    return html_of(timeline, _sections(lesson, value, story, names))
+    return html_of(timeline, _sections(lesson, setting, story, names), _pictures(story))
+
+
+def _pictures(story: Story) -> list[Picture]:
+    """The pictures of the story; without matplotlib only its words have them."""
+    if not has_matplotlib():
+        return []
+    from yarnling.report.curve_charts import bars_picture, curves_picture
+
+    found = [part for part in story.parts if isinstance(part, Curves | Bars)]
+    return [
+        curves_picture(part, number) if isinstance(part, Curves) else bars_picture(part, number)
+        for number, part in enumerate(found, 1)
+    ]
 
 
 def _names(timeline: RecordedRun) -> dict[str, str]:
@@ -55,15 +70,16 @@ def _title(line: Lifeline, names: dict[str, str]) -> str:
             return line.title
 
 
-def _sections(lesson: Lesson, value: int, story: Story, names: dict[str, str]) -> list[TextSection]:
-    question, option = story.question, lesson.option
-    change = f"--{option.name} {value}: {option.meaning}. {predict_line(lesson, value)}"
+def _sections(lesson: Lesson, setting: Setting, story: Story, names: dict[str, str]) -> list[TextSection]:
+    question, options = story.question, zip(lesson.options, setting, strict=True)
+    changes = [f"--{option.name} {value}: {option.meaning}." for option, value in options]
+    change = " ".join((*changes, predict_line(lesson, setting)))
     return [
         TextSection("What it is about", (*lesson.idea, *_key(names)), rows=tuple(lesson.terms.items()), is_open=True),
         TextSection("What happens, in words", (), plain="\n".join(line.text for line in drawn(story)).strip("\n")),
         TextSection("Question", (question.text, change), is_open=True),
         TextSection(
-            "Answer", (question.answer, *question.why, f"The same in a terminal: {command(lesson, value)} --answer")
+            "Answer", (question.answer, *question.why, f"The same in a terminal: {command(lesson, setting)} --answer")
         ),
     ]
 

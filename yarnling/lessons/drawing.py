@@ -1,9 +1,11 @@
-"""Draws a lesson as text: its introduction, and its story as a diagram between paragraphs and tables."""
+"""Draws a lesson as text: its introduction, and its story as a diagram between paragraphs, tables and pictures."""
 
 from __future__ import annotations
 
 from yarnling.lessons.scene.lesson import Lesson
 from yarnling.lessons.scene.story import Part, Rows, SkippedHeartbeats, Story, Text
+from yarnling.report.block_characters import bar_lines, curve_lines
+from yarnling.report.curves import Bars, Curves
 from yarnling.report.space_time_text import DrawnLine, TextDiagram, table, wrapped
 from yarnling.simulation.account import Told
 
@@ -17,7 +19,7 @@ def drawn(story: Story, width: int = WIDTH) -> list[DrawnLine]:
     lines: list[DrawnLine] = []
     is_in_diagram = False
     for part in story.parts:
-        is_step = not isinstance(part, Text | Rows)
+        is_step = not isinstance(part, Text | Rows | Curves | Bars)
         if not is_step or not is_in_diagram:
             lines.append(DrawnLine(""))
         if is_step and not is_in_diagram:
@@ -39,16 +41,22 @@ def introduction(lesson: Lesson, width: int = WIDTH) -> list[DrawnLine]:
     return lines
 
 
-def lines_of(part: Text | Rows, width: int = WIDTH) -> list[DrawnLine]:
-    """The lines of a paragraph or a table."""
-    if isinstance(part, Text):
-        return [DrawnLine(line) for line in wrapped(part.text, width)]
-    return table(part.columns, part.rows)
+def lines_of(part: Text | Rows | Curves | Bars, width: int = WIDTH) -> list[DrawnLine]:
+    """The lines of a paragraph, a table or a picture."""
+    match part:
+        case Text(text):
+            return [DrawnLine(line) for line in wrapped(text, width)]
+        case Rows(columns, rows):
+            return table(columns, rows)
+        case Curves():
+            return curve_lines(part, width)
+        case Bars():
+            return bar_lines(part, width)
 
 
 def _lines(diagram: TextDiagram, part: Part, width: int) -> list[DrawnLine]:
     match part:
-        case Text() | Rows():
+        case Text() | Rows() | Curves() | Bars():
             return lines_of(part, width)
         case SkippedHeartbeats(count):
             return diagram.gap(f"({count} {'heartbeat' if count == 1 else 'heartbeats'} without news)")

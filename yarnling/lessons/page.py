@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.drawing import drawn, introduction
-from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson, Number, Option, Setting
 from yarnling.lessons.scene.story import Question
 
 INDEX = "README.md"
@@ -19,16 +19,22 @@ def file_name(lesson: Lesson) -> str:
     return f"{lesson.number}-{lesson.name}.md"
 
 
-def command(lesson: Lesson, value: int | None = None) -> str:
-    return f"yarnling lesson {lesson.number}" + ("" if value is None else f" --{lesson.option.name} {value}")
+def command(lesson: Lesson, setting: Setting | None = None) -> str:
+    return f"yarnling lesson {lesson.number}" + ("" if setting is None else f" {words_of(lesson, setting)}")
 
 
-def output(lesson: Lesson, value: int, *, answered: bool, introduced: bool = True) -> str:
+def words_of(lesson: Lesson, setting: Setting) -> str:
+    """The options whose values are not the defaults, as the command takes them; at least the first option."""
+    given = [(option, value) for option, value in zip(lesson.options, setting, strict=True) if value != option.default]
+    return " ".join(f"--{option.name} {value}" for option, value in given or [(lesson.option, setting[0])])
+
+
+def output(lesson: Lesson, setting: Setting, *, answered: bool, introduced: bool = True) -> str:
     """The output of the command in a pipe. `introduced`: with its first part, which a page has as its text."""
-    story = lesson.play(value)
+    story = lesson.play(*setting)
     told = [*(introduction(lesson) if introduced else []), *drawn(story)]
     lines = [f"{lesson.number}. {lesson.title}", *(line.text for line in told), ""]
-    lines += [*question_lines(story.question, answered=answered), predict_line(lesson, value)]
+    lines += [*question_lines(story.question, answered=answered), predict_line(lesson, setting)]
     return "\n".join(lines) + "\n"
 
 
@@ -39,14 +45,14 @@ def question_lines(question: Question, *, answered: bool) -> list[str]:
     return lines
 
 
-def predict_line(lesson: Lesson, value: int) -> str:
-    """The invitation to change the number."""
-    other = next(each for each in lesson.option.values if each != value)
-    return f"Now predict the answer for --{lesson.option.name} {other}: {command(lesson, other)} --answer"
+def predict_line(lesson: Lesson, setting: Setting) -> str:
+    """The invitation to change an option."""
+    other = (next(each for each in lesson.option.values if each != setting[0]), *setting[1:])
+    return f"Now predict the answer for {words_of(lesson, other)}: {command(lesson, other)} --answer"
 
 
 def page(lesson: Lesson) -> str:
-    option, first = lesson.option, command(lesson)
+    first = command(lesson)
     parts = [
         f"# {lesson.number}. {lesson.title}",
         *lesson.idea,
@@ -56,13 +62,13 @@ def page(lesson: Lesson) -> str:
         f"`{first} -o page.html` draws the same as a page, on which each message shows its fields. "
         "Time is virtual: the cores of the daemons run as in a real cluster, in milliseconds. Times are in seconds "
         "since the start; each line belongs to the message, the state change (`*`) or the decision on its lifelines.",
-        f"```text\n{output(lesson, option.default, answered=False, introduced=False)}```",
-        "## Change a number",
-        f"`--{option.name} VALUE` ({option.minimum} to {option.maximum}, default {option.default}): {option.meaning}. "
-        "Predict the answer before you run each of these; `--answer` prints it.",
-        "\n".join(f"    {command(lesson, value)} --answer" for value in option.values),
+        f"```text\n{output(lesson, lesson.defaults, answered=False, introduced=False)}```",
+        "## Change a number" if isinstance(lesson.option, Number) else "## Change a word",
+        *(_described(option) for option in lesson.options[:-1]),
+        f"{_described(lesson.options[-1])} Predict the answer before you run each of these; `--answer` prints it.",
+        "\n".join(f"    {command(lesson, setting)} --answer" for setting in lesson.settings),
         "<details><summary>Answers</summary>",
-        *(_answer(lesson, value) for value in option.values),
+        *(_answer(lesson, setting) for setting in lesson.settings),
         "</details>",
         "## To read more",
         "\n".join(f"- {line[:1].upper()}{line[1:]}" for line in lesson.read_more),
@@ -70,10 +76,14 @@ def page(lesson: Lesson) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _answer(lesson: Lesson, value: int) -> str:
-    question = lesson.play(value).question
+def _described(option: Option) -> str:
+    return f"`--{option.name} VALUE` ({option.described_bounds}, default {option.default}): {option.meaning}."
+
+
+def _answer(lesson: Lesson, setting: Setting) -> str:
+    question = lesson.play(*setting).question
     reasons = "\n".join(f"- {reason}" for reason in question.why)
-    return f"**`--{lesson.option.name} {value}`: {question.answer}**\n\n{reasons}"
+    return f"**`{words_of(lesson, setting)}`: {question.answer}**\n\n{reasons}"
 
 
 def index() -> str:
@@ -83,10 +93,13 @@ def index() -> str:
         "\n\n".join(
             (
                 "# Lessons",
-                "Nine chapters on how YARN works, about a quarter of an hour each. You should know Linux, and what a "
+                "Chapters on how YARN works, about a quarter of an hour each. You should know Linux, and what a "
                 "process and a message are; YARN's terms are explained where they come up. Each chapter is one "
-                "command: it runs a small cluster in virtual time, prints every message and decision that matters, "
-                "and ends with a question. Change the chapter's number, predict, and look.",
+                "command: it runs a small cluster in virtual time, prints the messages and decisions that matter, "
+                "and ends with a question. Change the chapter's number or word, predict, and look.",
+                "Chapters 1 to 9 show how a cluster works, message by message. Those from 10 on show the examples "
+                "and figures that articles and vendors' manuals about the CapacityScheduler give, with pictures, and "
+                "what Hadoop 3.4.1 does where they err.",
                 "\n".join(("| | chapter | command |", "|---|---|---|", *rows)),
                 "`yarnling quiz` asks questions about states of a cluster that are drawn from a seed (`yarnling quiz "
                 "--list`). `yarnling simulate step 8` opens the scene of a chapter, to [go through it event by "

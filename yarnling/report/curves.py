@@ -44,3 +44,58 @@ class HeadroomSeries(Struct, frozen=True):
     limit: tuple[float, ...]
     headroom: tuple[float, ...]
     guaranteed: tuple[float, ...]
+
+
+class Curve(Struct, frozen=True):
+    """A value over time. `bound`: a line to compare it with, such as a guarantee; 0: none."""
+
+    name: str
+    values: tuple[float, ...]
+    bound: float = 0.0
+
+
+class Mark(Struct, frozen=True):
+    """A moment on the axis of time, and what happened then."""
+
+    at_ms: int
+    text: str
+
+
+class Curves(Struct, frozen=True, tag=True):
+    """A picture of values over time, all of one unit and sampled at `times_ms`.
+
+    `is_stacked`: the values add up to a whole, such as the use of the users of a queue.
+    """
+
+    title: str
+    unit: str
+    times_ms: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    marks: tuple[Mark, ...] = ()
+    is_stacked: bool = False
+
+    @property
+    def top(self) -> float:
+        """The largest value or bound of a curve; 1 if all are 0."""
+        return max(max(*each.values, each.bound) for each in self.curves) or 1.0
+
+
+class Bar(Struct, frozen=True):
+    """A value. `bound`: a line to compare it with, such as a limit; 0: none."""
+
+    name: str
+    value: float
+    bound: float = 0.0
+
+
+class Bars(Struct, frozen=True, tag=True):
+    """A picture of values of one unit beside one another."""
+
+    title: str
+    unit: str
+    bars: tuple[Bar, ...]
+
+    @property
+    def top(self) -> float:
+        """The largest value or bound; 1 if all are 0."""
+        return max(max(each.value, each.bound) for each in self.bars) or 1.0

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
+from yarnling.report.page import Picture
 from yarnling.report.space_time_data import embedded, page_data
 from yarnling.run.records import RecordedRun
 
@@ -33,8 +34,8 @@ class TextSection(Struct, frozen=True):
     is_open: bool = False
 
 
-def html_of(timeline: RecordedRun, sections: Sequence[TextSection] = ()) -> str:
-    """The page as one HTML document."""
+def html_of(timeline: RecordedRun, sections: Sequence[TextSection] = (), pictures: Sequence[Picture] = ()) -> str:
+    """The page as one HTML document. `pictures`: above the diagram, with the first section."""
     environment = Environment(
         loader=PackageLoader("yarnling.report", "space_time"), autoescape=True, undefined=StrictUndefined
     )
@@ -42,7 +43,8 @@ def html_of(timeline: RecordedRun, sections: Sequence[TextSection] = ()) -> str:
     return environment.get_template("page.html").render(
         title=timeline.title,
         sections=sections,
-        style=Markup(_asset("page.css")),
+        pictures=pictures,
+        style=Markup(_asset("page.css") + (_asset("pictures.css") if pictures else "")),
         script=Markup("\n".join(map(_asset, SCRIPTS)).replace('"use strict";\n', "")),
         data=Markup(embedded(data)),
     )

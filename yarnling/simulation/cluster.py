@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,15 +15,17 @@ from nm.core.effects import LaunchContainer
 from nm.core.emulation import EmulationTable
 from nm.core.settings import NodeFacts, core_settings
 from rm.core.effects import Preempted
-from rm.core.events import RefreshNodes
+from rm.core.events import AddClusterNodeLabels, RefreshNodes, ReplaceLabelsOnNodes
 from rm.core.host_lists import HostLists
 from rm.core.reports.applications import application_state
 from wire.files.topology import Topology
 from wire.retry import RetryPolicy
 from wire.tokens import SECRET_BYTES, ClientTokenSecretManager
 from yarn.configuration import Configuration
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import StateChanged
+from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.settings.release import RELEASE
@@ -46,6 +48,8 @@ from yarnling.workload.model import WorkloadNode
 
 DAEMON_START_MS = 300
 """From the start of a daemon's process to its first step."""
+ANY_PORT = 0
+"""In a node's id: all NodeManagers of the host."""
 
 
 class ClusterShape(Struct, frozen=True):
@@ -166,6 +170,12 @@ class SimulatedCluster:
         """Start the ResourceManager, and then the NodeManagers, spread over one heartbeat interval."""
         self.start_rm()
         self.start_machines()
+
+    def label_nodes(self, labels: tuple[NodeLabel, ...], of_hosts: Mapping[str, str]) -> None:
+        """Add labels to the cluster, and put hosts into their partitions, {host: label}. The ResourceManager runs."""
+        of_nodes = tuple((NodeId(host, ANY_PORT), (label,)) for host, label in of_hosts.items())
+        run(self.rm.ask(lambda call: AddClusterNodeLabels(call, labels)), _check)
+        run(self.rm.ask(lambda call: ReplaceLabelsOnNodes(call, of_nodes)), _check)
 
     def start_machines(self) -> None:
         """Start the NodeManagers, spread over one heartbeat interval."""
@@ -322,3 +332,9 @@ class SimulatedCluster:
 
     def _broken(self, host: str, violation: str) -> None:
         raise InvariantBroken(f"{host}: {violation}")
+
+
+def _check(outcome: object) -> None:
+    """Raise the error that an administrator's call ended with."""
+    if isinstance(outcome, YarnException):
+        raise outcome

@@ -10,9 +10,7 @@ from am.core.actions import Application
 from nm.core.effects import LaunchContainer
 from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from rm.core.effects import Preempted
-from rm.core.events import AddClusterNodeLabels, ReplaceLabelsOnNodes
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import StateChanged
 from yarn.nodes import NodeLabel
@@ -24,7 +22,6 @@ from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.machine import Program, SimulatedMachine
-from yarnling.simulation.process import run
 from yarnling.simulation.task_groups import TASK_RULE
 from yarnling.simulation.workload import AM_RULE
 from yarnling.workload.model import WorkloadNode
@@ -33,8 +30,6 @@ TABLE = EmulationTable(
     (Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), Rule(TASK_RULE, stages=(EmulationStage(None),))),
 )
 """AMs run until they end themselves, and tasks for as long as their applications say."""
-ANY_PORT = 0
-"""In a node's id: all NodeManagers of the host."""
 
 
 class RunningApplication(Protocol):
@@ -126,10 +121,8 @@ class WorkloadCluster(SimulatedCluster):
         labels = dict.fromkeys(node.label for node in self._nodes if node.label)
         if not labels:
             return
-        added = tuple(NodeLabel(label) for label in labels)
-        of_nodes = tuple((NodeId(node.host, ANY_PORT), (node.label,)) for node in self._nodes if node.label)
-        run(self.rm.ask(lambda call: AddClusterNodeLabels(call, added)), _check)
-        run(self.rm.ask(lambda call: ReplaceLabelsOnNodes(call, of_nodes)), _check)
+        of_hosts = {node.host: node.label for node in self._nodes if node.label}
+        self.label_nodes(tuple(NodeLabel(label) for label in labels), of_hosts)
 
     def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
         return self.start_master(machine, launch) if launch.emulation == AM_RULE else None
@@ -179,9 +172,3 @@ class WorkloadCluster(SimulatedCluster):
         else:
             return
         self.applications[application_id].changed(change)
-
-
-def _check(outcome: object) -> None:
-    """Raise the error that an administrator's call ended with."""
-    if isinstance(outcome, YarnException):
-        raise outcome

@@ -17,7 +17,7 @@ from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.scene.application import Wanted
-from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson, Setting
 from yarnling.lessons.scene.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
 from yarnling.run.names import Names
 from yarnling.run.trace import Trace
@@ -51,14 +51,14 @@ class Source(ABC):
 class Scene(Source):
     """The cluster of a lesson, with all that is done to it there."""
 
-    def __init__(self, lesson: Lesson, value: int | None = None) -> None:
+    def __init__(self, lesson: Lesson, setting: Setting | None = None) -> None:
         self._lesson = lesson
-        self._value = lesson.option.default if value is None else value
+        self._setting = lesson.defaults if setting is None else setting
         self.title = lesson.title
         self.arguments = (lesson.name,)
 
     def start(self, *, checked: bool = True) -> SteppedRun:
-        return _SceneRun(self._lesson.set_up(self._value))
+        return _SceneRun(self._lesson.set_up(*self._setting))
 
 
 class _SceneRun(SteppedRun):

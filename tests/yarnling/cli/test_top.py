@@ -13,8 +13,9 @@ from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import NodeState, QueueState, YarnApplicationState
-from yarnling.cli.top import APPLICATIONS_MAX, TopView, as_object, bar, frame
+from yarnling.cli.top import APPLICATIONS_MAX, TopView, as_object, frame
 from yarnling.cluster.snapshot import ClusterSnapshot
+from yarnling.report.block_characters import bar
 
 APP = ApplicationId(1, 1)
 

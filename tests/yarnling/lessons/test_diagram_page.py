@@ -34,7 +34,7 @@ def test_the_page_has_the_words_the_question_and_the_diagram(lesson: Lesson, tmp
     path = tmp_path / "page.html"
     ran = CliRunner().invoke(app, ["lesson", str(lesson.number), "-o", str(path)])
     assert ran.exit_code == 0, ran.output
-    page, story = path.read_text(), lesson.play(lesson.option.default)
+    page, story = path.read_text(), lesson.play(*lesson.defaults)
     text = page.replace("&#39;", "'").replace("&gt;", ">").replace("&lt;", "<").replace("&#34;", '"')
     assert lesson.title in text
     assert story.question.text in text
@@ -47,18 +47,18 @@ def test_the_page_has_the_words_the_question_and_the_diagram(lesson: Lesson, tmp
 def test_the_times_of_the_diagram_are_those_of_the_words() -> None:
     lesson = find_lesson("register")
     first = next(part for part in lesson.play(8192).parts if isinstance(part, Told) and part.rpc)
-    data = data_of(diagram_page(lesson, 8192))
+    data = data_of(diagram_page(lesson, (8192,)))
     sent, delay = data["messages"][3][0], data["messages"][4][0]
     assert sent + delay == first.at_ms
 
 
 def test_attempts_have_lifelines_of_their_own() -> None:
-    titles = [one["title"] for one in data_of(diagram_page(find_lesson("failure"), 2))["lifelines"]]
+    titles = [one["title"] for one in data_of(diagram_page(find_lesson("failure"), (2,)))["lifelines"]]
     assert titles == ["client", "AM ann", "AM ann, attempt 2", "RM", "NM n1", "NM n2"]
 
 
 @pytest.mark.slow
 @each_lesson
 def test_drawing_does_not_change_the_run(lesson: Lesson) -> None:
-    value = lesson.option.default
-    assert lesson.play(value) == lesson.play(value, RunTrace(lambda _: None, "title"))
+    setting = lesson.defaults
+    assert lesson.play(*setting) == lesson.play(*setting, trace=RunTrace(lambda _: None, "title"))

@@ -12,7 +12,7 @@ from yarn.errors import InvalidArgumentException
 from yarnling.cli.app import app
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.page import INDEX, file_name, index, output, page
-from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson, Number, Setting
 from yarnling.lessons.scene.story import Rows
 from yarnling.simulation.account import Told
 
@@ -20,8 +20,10 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "lessons"
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
-def test_the_lessons_are_numbered() -> None:
-    assert [lesson.number for lesson in LESSONS] == list(range(1, 10))
+def test_the_lessons_are_in_the_order_of_their_numbers() -> None:
+    numbers = [lesson.number for lesson in LESSONS]
+    assert numbers == sorted(set(numbers))
+    assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
 
 
 @pytest.mark.slow
@@ -39,27 +41,36 @@ def test_the_index_is_current_and_names_every_page() -> None:
 @pytest.mark.slow
 @each_lesson
 def test_a_lesson_is_the_same_in_every_run(lesson: Lesson) -> None:
-    assert lesson.play(lesson.option.default) == lesson.play(lesson.option.default)
+    assert lesson.play(*lesson.defaults) == lesson.play(*lesson.defaults)
 
 
 @pytest.mark.slow
 @each_lesson
-def test_the_number_changes_the_answer(lesson: Lesson) -> None:
-    answers = {lesson.play(value).question.answer for value in lesson.option.values}
-    assert len(answers) > 1
+def test_each_option_changes_the_answer(lesson: Lesson) -> None:
+    answers = {setting: lesson.play(*setting).question.answer for setting in lesson.settings}
+    for place in range(len(lesson.options)):
+        varied = {
+            answer for setting, answer in answers.items() if _others(setting, place) == _others(lesson.defaults, place)
+        }
+        assert len(varied) > 1
+
+
+def _others(setting: Setting, place: int) -> Setting:
+    return setting[:place] + setting[place + 1 :]
 
 
 @pytest.mark.slow
 @each_lesson
-def test_the_bounds_of_the_number_can_be_run(lesson: Lesson) -> None:
-    for value in (lesson.option.minimum, lesson.option.maximum):
-        assert lesson.play(value).question.answer
+def test_the_bounds_of_numbers_can_be_run(lesson: Lesson) -> None:
+    for place, option in enumerate(lesson.options):
+        for value in (option.minimum, option.maximum) if isinstance(option, Number) else ():
+            assert lesson.play(*lesson.defaults[:place], value, *lesson.defaults[place + 1 :]).question.answer
 
 
 @each_lesson
 def test_the_command_prints_the_story(lesson: Lesson) -> None:
     ran = CliRunner().invoke(app, ["lesson", str(lesson.number), "--answer"])
-    assert (ran.exit_code, ran.output) == (0, output(lesson, lesson.option.default, answered=True))
+    assert (ran.exit_code, ran.output) == (0, output(lesson, lesson.defaults, answered=True))
 
 
 def test_the_answer_is_left_out_unless_it_is_wanted() -> None:

@@ -7,7 +7,8 @@ from functools import partial
 from yarn.resource import Resource
 from yarnling.lessons.scene.application import Wanted
 from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
-from yarnling.lessons.scene.stage import SCHEDULER, Stage
+from yarnling.lessons.scene.settings import SCHEDULER
+from yarnling.lessons.scene.stage import Stage
 from yarnling.lessons.scene.story import Question, Story
 from yarnling.run.names import node
 from yarnling.simulation.account import Told

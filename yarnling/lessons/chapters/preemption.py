@@ -5,14 +5,14 @@ from __future__ import annotations
 from yarn.resource import Resource
 from yarnling.lessons.scene.application import Wanted
 from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
-from yarnling.lessons.scene.stage import SCHEDULER, Stage, participants
+from yarnling.lessons.scene.settings import MONITOR, SCHEDULER
+from yarnling.lessons.scene.stage import Stage, participants
 from yarnling.lessons.scene.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)
 BOB_S = 14.0
 WANTED_BY_BOB = 20
-MONITOR = "yarn.resourcemanager.monitor.capacity.preemption."
 INTERVAL_S = 3
 PREEMPTION = {
     "yarn.resourcemanager.scheduler.monitor.enable": "true",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from yarn.resource import Resource
 from yarnling.lessons.scene.application import Wanted
 from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
-from yarnling.lessons.scene.stage import SCHEDULER, Stage, participants
+from yarnling.lessons.scene.settings import SCHEDULER
+from yarnling.lessons.scene.stage import Stage, participants
 from yarnling.lessons.scene.story import Question, Story
 from yarnling.run.names import node
 from yarnling.simulation.account import Told

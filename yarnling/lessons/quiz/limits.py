@@ -7,7 +7,8 @@ import random
 from yarn.resource import Resource
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.scene.application import Wanted
-from yarnling.lessons.scene.stage import SCHEDULER, Stage
+from yarnling.lessons.scene.settings import SCHEDULER
+from yarnling.lessons.scene.stage import Stage
 from yarnling.lessons.scene.story import Rows, Text
 from yarnling.run.names import am
 

@@ -16,7 +16,7 @@ from yarnling.simulation.workload import RunningWork
 
 FOREVER = "forever"
 """The command of a container that runs until it is stopped."""
-LENGTHS_S = (2, 4, 8, 15, 30)
+LENGTHS_S = (2, 4, 8, 15, 30, 60)
 """The time the other containers run. Each length is a rule of the emulation table."""
 REPEATED = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 """Exit statuses of containers that are requested again: lost with their node or released, and preempted."""
@@ -25,7 +25,8 @@ REPEATED = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED
 class Wanted(Struct, frozen=True):
     """A request for `count` equal containers.
 
-    `hosts`: where they should run. `seconds`: how long, one of LENGTHS_S; None: until stopped.
+    `hosts`: where they should run. `seconds`: how long, one of LENGTHS_S; None: until stopped. `label`: of the
+    partition in which they should run; None: the queue's default.
     """
 
     count: int
@@ -33,6 +34,7 @@ class Wanted(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     seconds: int | None = None
     relax_locality: bool = True
+    label: str | None = None
 
     @property
     def command(self) -> str:
@@ -47,7 +49,12 @@ class LessonApplication(ApplicationCore[Event, Action]):
         self._wanted = wanted
         self._requests = [
             ContainerRequest(
-                each.resource, number, each.hosts, relax_locality=each.relax_locality, allocation_request_id=number
+                each.resource,
+                number,
+                each.hosts,
+                relax_locality=each.relax_locality,
+                allocation_request_id=number,
+                label=each.label,
             )
             for number, each in enumerate(wanted, 1)
         ]

@@ -1,34 +1,51 @@
-"""A lesson: its idea, the number that the reader changes, and the play that is run; and the narrator of its story."""
+"""A lesson: its idea, what the reader changes, and the play that is run; and the narrator of its story."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
+from yarn.suggestions import did_you_mean
 from yarnling.lessons.scene.stage import Stage
 from yarnling.lessons.scene.story import Part, Question, Rows, SkippedHeartbeats, Story, Text
+from yarnling.report.curves import Bars, Curves
 from yarnling.simulation.account import KINDS, Told
-from yarnling.simulation.trace_file import RunTrace
+
+Value: TypeAlias = int | float | str
+Setting: TypeAlias = tuple[Value, ...]
+"""The values of all options of a lesson, in their order."""
 
 
 class Number(Struct, frozen=True):
-    """The number of a lesson that the reader changes: an option of its command. `values`: some to try."""
+    """A number that the reader changes: an option of the lesson's command. `values`: some to try.
+
+    It is a whole number if its default is one.
+    """
 
     name: str
-    default: int
-    minimum: int
-    maximum: int
+    default: int | float
+    minimum: int | float
+    maximum: int | float
     meaning: str
-    values: tuple[int, ...]
+    values: tuple[int | float, ...]
 
-    def checked(self, text: str) -> int:
+    @property
+    def bounds(self) -> str:
+        return f"{self.minimum}..{self.maximum}"
+
+    @property
+    def described_bounds(self) -> str:
+        return f"{self.minimum} to {self.maximum}"
+
+    def checked(self, text: str) -> Value:
         """The number in `text`. Raises InvalidArgumentException if it is not one, or out of its bounds."""
-        bounds = f"a whole number from {self.minimum} to {self.maximum}"
+        is_whole = isinstance(self.default, int)
+        bounds = f"a {'whole ' if is_whole else ''}number from {self.minimum} to {self.maximum}"
         try:
-            value = int(text)
+            value = int(text) if is_whole else float(text)
         except ValueError:
             raise InvalidArgumentException(f"--{self.name} {text!r} is not {bounds}") from None
         if not self.minimum <= value <= self.maximum:
@@ -36,17 +53,43 @@ class Number(Struct, frozen=True):
         return value
 
 
-class Play(Protocol):
-    """Runs a lesson with this number. `trace`: gets the whole run."""
+class Choice(Struct, frozen=True):
+    """A word that the reader changes: an option of the lesson's command. The first of its `values` is the default."""
 
-    def __call__(self, number: int, /, trace: RunTrace | None = None) -> Story: ...
+    name: str
+    values: tuple[str, ...]
+    meaning: str
+
+    @property
+    def default(self) -> str:
+        return self.values[0]
+
+    @property
+    def bounds(self) -> str:
+        return "|".join(self.values)
+
+    @property
+    def described_bounds(self) -> str:
+        return f"{', '.join(self.values[:-1])} or {self.values[-1]}"
+
+    def checked(self, text: str) -> Value:
+        """The word itself. Raises InvalidArgumentException if it is not one of the choice."""
+        if text not in self.values:
+            nearest = did_you_mean(text, list(self.values))
+            raise InvalidArgumentException(f"--{self.name} {text!r}: {nearest}give {self.described_bounds}")
+        return text
+
+
+Option: TypeAlias = Number | Choice
 
 
 class Lesson(Struct, frozen=True):
     """A lesson. `idea`: what it is about, in paragraphs. `terms`: {Hadoop's term: what it means}.
 
     `set_up`: the cluster with all that will be done to it, before its start. `play`: runs it, and tells the story.
-    `read_more`: where the rules are in Hadoop, and in this project.
+    Both are called with the values of the options, in their order, and with `trace=` if the whole run is wanted; each
+    parameter after the first has its option's default. `read_more`: where the rules are in Hadoop, and in this project.
+    `others`: more options, where one is not enough.
     """
 
     number: int
@@ -54,14 +97,36 @@ class Lesson(Struct, frozen=True):
     title: str
     idea: tuple[str, ...]
     terms: dict[str, str]
-    option: Number
-    set_up: Callable[[int], Stage]
-    play: Play
+    option: Option
+    set_up: Callable[..., Stage]
+    play: Callable[..., Story]
     read_more: tuple[str, ...]
+    others: tuple[Option, ...] = ()
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return (self.option, *self.others)
+
+    @property
+    def defaults(self) -> Setting:
+        return tuple(option.default for option in self.options)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Settings to try: the values of each option, with the defaults of the others."""
+        tried = [
+            (*self.defaults[:place], value, *self.defaults[place + 1 :])
+            for place, option in enumerate(self.options)
+            for value in option.values
+        ]
+        return tuple(dict.fromkeys(tried))
 
 
 class Narrator:
-    """Collects the story of a stage: call `say` and `show` between its runs."""
+    """Collects the story of a stage: call `say` and `show` between its runs.
+
+    A play that runs its story more than once narrates one stage, and takes figures for tables and pictures from all.
+    """
 
     def __init__(self, stage: Stage, participants: tuple[str, ...]) -> None:
         self._stage = stage
@@ -74,6 +139,9 @@ class Narrator:
 
     def table(self, columns: tuple[str, ...], *rows: tuple[object, ...]) -> None:
         self._parts.append(Rows(columns, tuple(tuple(str(cell) for cell in row) for row in rows)))
+
+    def draw(self, picture: Curves | Bars) -> None:
+        self._parts.append(picture)
 
     def show(
         self,
@@ -110,8 +178,8 @@ class Narrator:
             return line.change.kind in kinds
         return not line.rpc or (line.rpc not in hidden and {line.place, line.target} <= {*self._participants})
 
-    def story(self, question: Question, measured: dict[str, int | str]) -> Story:
-        return Story(self._participants, tuple(self._parts), question, measured)
+    def story(self, question: Question, measured: Mapping[str, Value]) -> Story:
+        return Story(self._participants, tuple(self._parts), question, dict(measured))
 
 
 def _marked(lines: list[Told], *, every: bool) -> list[tuple[Told, bool]]:

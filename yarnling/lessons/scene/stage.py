@@ -25,6 +25,7 @@ from wire.rpc import Rpc
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.resource import Resource
 from yarnling.cluster.configuration import composed, node_sizes
@@ -49,7 +50,6 @@ SETTINGS = {
 SEED = 1
 AM_SIZE = Resource(1024, 1)
 NODE = Resource(8192, 8)
-SCHEDULER = "yarn.scheduler.capacity."
 NODE_PREFIX = nm("n")
 RESERVED = "RESERVED"
 LENGTH_RULES = (
@@ -138,6 +138,12 @@ class Stage:
 
         self.at(seconds, happen)
 
+    def label(self, name: str, *nodes: int, exclusive: bool = True, seconds: float = 1.0) -> None:
+        """Add a label to the cluster, and put the nodes with these numbers into its partition."""
+
+        of_hosts = {self.cluster.machine(number).host: name for number in nodes}
+        self.at(seconds, lambda: self.cluster.label_nodes((NodeLabel(name, exclusive),), of_hosts))
+
     def run(self, until_s: float) -> None:
         self.engine.run(START_MS + round(1000 * until_s))
 
@@ -169,8 +175,9 @@ class Stage:
     def node_id(self, number: int) -> NodeId:
         return self.cluster.machine(number).nm.node_id
 
-    def queue(self, name: str) -> QueueSnapshot:
-        queue = self.view.queue(name)
+    def queue(self, name: str, label: str = "") -> QueueSnapshot:
+        """A queue by its path or name, in the partition of that label."""
+        queue = self.view.queue(name, label)
         assert queue is not None, name
         return queue
 

@@ -1,4 +1,4 @@
-"""The parts of a story: what happened, text, tables. Plain data."""
+"""The parts of a story: what happened, text, tables, pictures. Plain data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from yarnling.report.curves import Bars, Curves
 from yarnling.simulation.account import Told
 
 
@@ -29,7 +30,7 @@ class Rows(Struct, frozen=True, tag=True):
     rows: tuple[tuple[str, ...], ...]
 
 
-Part: TypeAlias = Told | SkippedHeartbeats | Text | Rows
+Part: TypeAlias = Told | SkippedHeartbeats | Text | Rows | Curves | Bars
 
 
 class Question(Struct, frozen=True):
@@ -41,12 +42,12 @@ class Question(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True):
-    """A lesson that was run. `value`: of the number that the reader may change. `measured`: figures of the run."""
+    """A lesson that was run. `measured`: figures of the run."""
 
     participants: tuple[str, ...]
     parts: tuple[Part, ...]
     question: Question
-    measured: dict[str, int | str]
+    measured: dict[str, int | float | str]
 
 
 def plain_part(part: Part) -> dict[str, object]:
