@@ -14,14 +14,14 @@ from yarnling.lessons.catalogue import find_lesson
 from yarnling.lessons.chapters import users
 from yarnling.lessons.page import command, page, predict_line
 from yarnling.lessons.scene.application import Wanted
-from yarnling.lessons.scene.lesson import Choice, Lesson, Number
+from yarnling.lessons.scene.lesson import WordChoice, Lesson, Number
 from yarnling.lessons.scene.samples import Samples, used_gb
 from yarnling.lessons.scene.settings import preemption, queues
 from yarnling.lessons.scene.stage import Stage
 from yarnling.lessons.scene.story import Question, Story
 from yarnling.report.curves import Mark
 
-POLICY = Choice("policy", ("fifo", "fair"), "ordering-policy of the queue")
+POLICY = WordChoice("policy", ("fifo", "fair"), "ordering-policy of the queue")
 FACTOR = Number("factor", 1.0, 0.1, 100.0, "user-limit-factor", (1.0, 0.25))
 
 

@@ -53,7 +53,7 @@ class Number(Struct, frozen=True):
         return value
 
 
-class Choice(Struct, frozen=True):
+class WordChoice(Struct, frozen=True):
     """A word that the reader changes: an option of the lesson's command. The first of its `values` is the default."""
 
     name: str
@@ -80,7 +80,7 @@ class Choice(Struct, frozen=True):
         return text
 
 
-Option: TypeAlias = Number | Choice
+Option: TypeAlias = Number | WordChoice
 
 
 class Lesson(Struct, frozen=True):
