@@ -13,7 +13,7 @@ from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction
 from yarnling.lessons.page import command, predict_line, question_lines
-from yarnling.lessons.scene.lesson import WordChoice, Lesson, Number, Option, Setting
+from yarnling.lessons.scene.lesson import Lesson, Number, Option, Setting, WordChoice
 from yarnling.lessons.scene.story import Story, plain_part
 from yarnling.report.space_time_text import styled
 

@@ -14,7 +14,7 @@ from yarnling.lessons.catalogue import find_lesson
 from yarnling.lessons.chapters import users
 from yarnling.lessons.page import command, page, predict_line
 from yarnling.lessons.scene.application import Wanted
-from yarnling.lessons.scene.lesson import WordChoice, Lesson, Number
+from yarnling.lessons.scene.lesson import Lesson, Number, WordChoice
 from yarnling.lessons.scene.samples import Samples, used_gb
 from yarnling.lessons.scene.settings import preemption, queues
 from yarnling.lessons.scene.stage import Stage
