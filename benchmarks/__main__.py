@@ -18,6 +18,7 @@ NAMES = (
     "core",
     "reject",
     "explain",
+    "history",
     "growth",
     "long_application",
     "many_clients",

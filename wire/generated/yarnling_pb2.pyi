@@ -478,6 +478,94 @@ class NodeGroupProto(_message.Message):
 Global___NodeGroupProto: _TypeAlias = NodeGroupProto  # noqa: Y015
 
 @_typing.final
+class ExplainPastRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def application_id(self) -> _yarn_protos_pb2.ApplicationIdProto: ...
+    def __init__(
+        self,
+        *,
+        application_id: _yarn_protos_pb2.ApplicationIdProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainPastRequestProto: _TypeAlias = ExplainPastRequestProto  # noqa: Y015
+
+@_typing.final
+class PastExplanationProto(_message.Message):
+    """Why an application waited since the first sample of the history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    NOW_MS_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    VERDICTS_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    queue: _builtins.str
+    now_ms: _builtins.int
+    since_ms: _builtins.int
+    @_builtins.property
+    def application_id(self) -> _yarn_protos_pb2.ApplicationIdProto: ...
+    @_builtins.property
+    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___PastVerdictProto]: ...
+    def __init__(
+        self,
+        *,
+        application_id: _yarn_protos_pb2.ApplicationIdProto | None = ...,
+        user: _builtins.str | None = ...,
+        queue: _builtins.str | None = ...,
+        now_ms: _builtins.int | None = ...,
+        since_ms: _builtins.int | None = ...,
+        verdicts: _abc.Iterable[Global___PastVerdictProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "now_ms", b"now_ms", "queue", b"queue", "since_ms", b"since_ms", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "now_ms", b"now_ms", "queue", b"queue", "since_ms", b"since_ms", "user", b"user", "verdicts", b"verdicts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PastExplanationProto: _TypeAlias = PastExplanationProto  # noqa: Y015
+
+@_typing.final
+class PastVerdictProto(_message.Message):
+    """A reason for which an application waited, from one sample until another one; without an end, it still does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FROM_MS_FIELD_NUMBER: _builtins.int
+    UNTIL_MS_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    from_ms: _builtins.int
+    until_ms: _builtins.int
+    cause: _builtins.str
+    sentence: _builtins.str
+    def __init__(
+        self,
+        *,
+        from_ms: _builtins.int | None = ...,
+        until_ms: _builtins.int | None = ...,
+        cause: _builtins.str | None = ...,
+        sentence: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "from_ms", b"from_ms", "sentence", b"sentence", "until_ms", b"until_ms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "from_ms", b"from_ms", "sentence", b"sentence", "until_ms", b"until_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PastVerdictProto: _TypeAlias = PastVerdictProto  # noqa: Y015
+
+@_typing.final
 class ExplainContainerRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -27,16 +27,24 @@ from wire.protocols.container_inspection import (
     write_container_explanation,
     write_container_request,
 )
+from wire.protocols.past_inspection import (
+    read_past_explanation,
+    read_past_request,
+    write_past_explanation,
+    write_past_request,
+)
 from wire.rpc import Proxy, Rpc
 from yarn.nodes import NodeGroup
 from yarn.protocols.inspection import (
     ContainerExplanation,
     ExplainContainerRequest,
+    ExplainPastRequest,
     ExplainRequest,
     Explanation,
     NodesAlike,
     ObstacleReport,
     ObstacleScope,
+    PastExplanation,
     PendingAsk,
     RefusedStartReport,
     Reservation,
@@ -219,6 +227,14 @@ class InspectionProtocol(Proxy):
         reads=True,
     )
     """Returns why a container is on its node, and why it was preempted."""
+
+    explain_past: Rpc[ExplainPastRequest, PastExplanation] = Rpc(
+        "explainPast",
+        MessageCodec(pb.ExplainPastRequestProto, write_past_request, read_past_request),
+        MessageCodec(pb.PastExplanationProto, write_past_explanation, read_past_explanation),
+        reads=True,
+    )
+    """Returns why the application waited since the history began."""
 
     get_node_groups: Rpc[None, tuple[NodeGroup, ...]] = Rpc(
         "getNodeGroups",

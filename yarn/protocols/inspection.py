@@ -142,6 +142,40 @@ class Explanation(Struct, frozen=True):
     refused_start: RefusedStartReport | None = None
 
 
+class ExplainPastRequest(Struct, frozen=True):
+    """Explain why an application waited in the past."""
+
+    application_id: ApplicationId
+
+
+class PastVerdict(Struct, frozen=True):
+    """A reason for which an application waited: the verdict on its first request.
+
+    `from_ms`: the first sample at which it was so; `until_ms`: the first at which it was not, None if it is still so.
+    `sentence` has the numbers of the first of these samples.
+    """
+
+    from_ms: int
+    until_ms: int | None
+    cause: str
+    sentence: str
+
+
+class PastExplanation(Struct, frozen=True):
+    """Why an application waited since `since_ms`, the first sample of the history; the oldest verdict first.
+
+    Verdicts are sampled, so one that held for a short time may be missing. Between two verdicts nothing was requested.
+    Times are of the ResourceManager's clock, as `now_ms`.
+    """
+
+    application_id: ApplicationId
+    user: str
+    queue: str
+    now_ms: int
+    since_ms: int
+    verdicts: tuple[PastVerdict, ...] = ()
+
+
 class ExplainContainerRequest(Struct, frozen=True):
     """Explain why a container is where it is, and why it was preempted."""
 

@@ -213,6 +213,13 @@ def explain(
             autocompletion=complete_applications,
         ),
     ] = None,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Why the application waited then: 03:00, 03:00:30, 2026-11-27T03:00, or 10m for ten minutes ago.",
+        ),
+    ] = "",
     user: Annotated[str, typer.Option(metavar="USER", help="Act as this user (default: you).")] = "",
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
@@ -220,8 +227,14 @@ def explain(
     """Explain why an application is waiting for its next container, and with an id what would get it one.
 
     The changes of the cluster that would help are tried on a copy of the scheduler. With the id of a container: why it
-    is on its node, what its reservation waits for, or why it was preempted.
+    is on its node, what its reservation waits for, or why it was preempted. With --at: why an application waited at a
+    time in the past, from the samples of the ResourceManager.
     """
+    if at:
+        from yarnling.cli.explain_past import show_past
+
+        show_past(name, subject, at, user, as_json=as_json)
+        return
     if subject is not None and subject.startswith("container_"):
         from yarnling.cli.explain_container import show_container
 

@@ -141,6 +141,7 @@ class _ClientMethods:
     update_lifetime = Remote(Client.update_lifetime)
     fail_attempt = Remote(Client.fail_attempt)
     explain = Remote(Client.explain)
+    explain_past = Remote(Client.explain_past)
     explain_container = Remote(Client.explain_container)
     attempts = Remote(Client.attempts)
     attempt = Remote(Client.attempt)

@@ -49,8 +49,10 @@ from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.inspection import (
     ContainerExplanation,
     ExplainContainerRequest,
+    ExplainPastRequest,
     ExplainRequest,
     Explanation,
+    PastExplanation,
     about_vcores,
 )
 from yarn.queues import QueueInfo
@@ -271,6 +273,13 @@ class Client:
         takes the ResourceManager some time.
         """
         return await self._inspection.explain(ExplainRequest(as_id(ApplicationId, app_id), what_if))
+
+    async def explain_past(self, app_id: ApplicationId | str) -> PastExplanation:
+        """Explain why the application waited in the past: verdicts that the ResourceManager has sampled.
+
+        Raises YarnException if it keeps no history, because it has no web services.
+        """
+        return await self._inspection.explain_past(ExplainPastRequest(as_id(ApplicationId, app_id)))
 
     async def explain_container(self, container_id: ContainerId | str) -> ContainerExplanation:
         """Explain why a container is on its node, what a reservation waits for, and why a container was preempted.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
+from rm.core.history.cluster_history import ClusterHistory
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.admin_service import AdminService
+from rm.shell.history_sampler import HistorySampler
 from rm.shell.inspection_service import InspectionService
 from rm.shell.mutable_configuration import MutableConfiguration
 from rm.shell.predictions import Predictions
@@ -14,6 +17,7 @@ from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
+from rm.shell.web.history import HistoryService
 from rm.shell.web.live import LiveService
 from rm.shell.web.predict import PredictService
 from rm.shell.web.scheduler_conf import SchedulerConfService
@@ -74,6 +78,9 @@ class ResourceManagerWeb:
         scheduler.health = SchedulerHealth(scheduler.none)
         self._counters = AppCounters(core.context)
         self._live = LiveService(core, inspections, conf)
+        inspections.history = history = ClusterHistory(core.context)
+        self._sampler = HistorySampler(history, clock)
+        self._sampling: asyncio.Task[None] | None = None
         beans = ResourceManagerBeans(core.context, self._counters, clock, core.context.settings.web_address)
         self._predictions = Predictions(conf)
         rest = [
@@ -81,6 +88,7 @@ class ResourceManagerWeb:
             *WriteService(core, conf, clock, clients, admins).rows(),
             *SchedulerConfService(core, conf, admins, mutable).rows(),
             *self._live.rows(),
+            *HistoryService(core, history, inspections, clock).rows(),
             *ControlService(core.context, conf).rows(),
             *PredictService(core, admins, self._predictions).rows(),
         ]
@@ -105,9 +113,12 @@ class ResourceManagerWeb:
         """Answer requests; {configuration key: address as served}. Raises YarnException if the port is taken."""
         port = await self._server.bind()
         await self._server.start(self._application)
+        self._sampling = asyncio.get_running_loop().create_task(self._sampler.run_forever())
         return {self._address.key: f"{self._address.host}:{port}"}
 
     async def stop(self) -> None:
+        if self._sampling is not None:
+            self._sampling.cancel()
         await self._predictions.close()
         await self._server.stop()
 
