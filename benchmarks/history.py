@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from rm.core.history.cluster_history import COARSE, FINE, NODE_COLUMNS, QUEUE_COLUMNS, ClusterHistory
-from rm.core.history.curves import Curves
+from rm.core.history.curves import StepCurves
 from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.history_sampler import HistorySampler
 from yarn.resource import Resource
@@ -74,7 +74,7 @@ def _kb_of_a_day(progress: Callable[[str], None]) -> float:
     kept = []
     for resolution in (FINE, COARSE):
         for count, width in ((QUEUES, len(QUEUE_COLUMNS)), (NODES, len(NODE_COLUMNS))):
-            curves = Curves(width, resolution)
+            curves = StepCurves(width, resolution)
             for number in range(resolution.rows_max):
                 curves.note(number, {str(name): (number,) * width for name in range(count)})
             kept.append(curves)

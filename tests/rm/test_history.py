@@ -6,7 +6,7 @@ import pytest
 
 from rm.core.history import cluster_history, curves, verdicts
 from rm.core.history.cluster_history import NODE_COLUMNS, QUEUE_COLUMNS, ClusterHistory
-from rm.core.history.curves import Curves, Resolution, StepCurve
+from rm.core.history.curves import StepCurves, Resolution, StepCurve
 from rm.core.history.decisions import decisions_since
 from rm.core.history.verdicts import PastVerdicts
 from rm.scheduler.model.health import SchedulerHealth
@@ -55,7 +55,7 @@ def test_a_curve_keeps_changes_only_and_the_last_of_them() -> None:
 
 
 def test_a_name_that_has_gone_is_zero_and_forgotten_in_time() -> None:
-    kept = Curves(1, Resolution(10, 100))
+    kept = StepCurves(1, Resolution(10, 100))
     kept.note(0, {"n1": (7,), "n2": (7,)})
     kept.note(10, {"n1": (7,)})
     assert kept.rows("n2", 0) == [(0, 7), (10, 0)]
@@ -68,7 +68,7 @@ def test_a_name_that_has_gone_is_zero_and_forgotten_in_time() -> None:
 
 def test_the_number_of_curves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "CURVES_MAX", 2)
-    kept = Curves(1, Resolution(10, 100))
+    kept = StepCurves(1, Resolution(10, 100))
     kept.note(0, {"n1": (1,), "n2": (1,), "n3": (1,)})
     assert [kept.rows(name, 0) for name in ("n2", "n3")] == [[(0, 1)], None]
 

@@ -4,7 +4,7 @@ The shell calls `sample` every few seconds, and goes through `explain_waiting` f
 core and change nothing in it. If nothing has changed since the last sample (`SchedulerContext.change_count`), nothing
 is looked at, however large the cluster is. Nothing at all happens at a heartbeat.
 
-Curves are kept twice, fine for the last minutes and coarse for a day, so that their memory is bounded: at most
+StepCurves are kept twice, fine for the last minutes and coarse for a day, so that their memory is bounded: at most
 CURVES_MAX queues and as many nodes, each with `rows_max` rows of its resolution.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from rm.core.context import RMContext
 from rm.core.explain.verdict_wording import reason_of
-from rm.core.history.curves import Curves, Resolution
+from rm.core.history.curves import StepCurves, Resolution
 from rm.core.history.verdicts import PastVerdicts
 from rm.core.reports.queues import ROOT, leaves_of
 from rm.scheduler.model.application import FiCaSchedulerApp
@@ -54,9 +54,9 @@ class _Level:
 
     def __init__(self, resolution: Resolution) -> None:
         self.resolution = resolution
-        self.cluster = Curves(len(CLUSTER_COLUMNS), resolution)
-        self.queues = Curves(len(QUEUE_COLUMNS), resolution)
-        self.nodes = Curves(len(NODE_COLUMNS), resolution)
+        self.cluster = StepCurves(len(CLUSTER_COLUMNS), resolution)
+        self.queues = StepCurves(len(QUEUE_COLUMNS), resolution)
+        self.nodes = StepCurves(len(NODE_COLUMNS), resolution)
         self.next_ms = 0
         self.seen = -1
 

@@ -59,7 +59,7 @@ class StepCurve:
         return self._times[-1]
 
 
-class Curves:
+class StepCurves:
     """The curves of all queues, or of all nodes, by name; at most CURVES_MAX of them. `width`: numbers in a row."""
 
     __slots__ = ("_by_name", "_kept_ms", "_rows_max", "_width")
