@@ -6,7 +6,7 @@ import pytest
 
 from rm.core.history import cluster_history, curves, verdicts
 from rm.core.history.cluster_history import NODE_COLUMNS, QUEUE_COLUMNS, ClusterHistory
-from rm.core.history.curves import StepCurves, Resolution, StepCurve
+from rm.core.history.curves import Resolution, StepCurve, StepCurves
 from rm.core.history.decisions import decisions_since
 from rm.core.history.verdicts import PastVerdicts
 from rm.scheduler.model.health import SchedulerHealth

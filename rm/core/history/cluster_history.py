@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from rm.core.context import RMContext
 from rm.core.explain.verdict_wording import reason_of
-from rm.core.history.curves import StepCurves, Resolution
+from rm.core.history.curves import Resolution, StepCurves
 from rm.core.history.verdicts import PastVerdicts
 from rm.core.reports.queues import ROOT, leaves_of
 from rm.scheduler.model.application import FiCaSchedulerApp
