@@ -19,6 +19,7 @@ from rm.core.explain.verdict_wording import reason_of
 from rm.core.reports.applications import application_state, final_status
 from rm.core.reports.queues import leaves_of, requested_containers, with_all_below
 from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.capacity.activation import user_am_limit
 from rm.scheduler.capacity.limits import present_headroom, present_limit
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT
@@ -221,6 +222,13 @@ class RMView:
             for user in leaf.users.users.values():
                 is_active = leaf.users.is_active(user.name)
                 yield UserSnapshot(user.name, user.usage.used(NO_LABEL), user.limit, is_active)
+
+    def am_limits(self, path: str) -> tuple[Resource, Resource]:
+        """The AM limits of a leaf queue and of one of its users, in the default partition; 0 for another queue."""
+        leaf = self._scheduler.queue(path)
+        if not isinstance(leaf, LeafQueue):
+            return NONE, NONE
+        return leaf.am_limit(NO_LABEL), user_am_limit(leaf, NO_LABEL, 1.0)
 
     def queue_path(self, name: str) -> str:
         """The path of the queue `name`, or `name` itself if there is no such queue."""

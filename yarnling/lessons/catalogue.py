@@ -6,9 +6,14 @@ from yarn.errors import InvalidArgumentException
 from yarn.suggestions import did_you_mean
 from yarnling.lessons.chapters import (
     allocate,
+    dominant,
     failure,
     heartbeat,
+    labels,
+    limits,
     locality,
+    mapping,
+    ordering,
     preemption,
     register,
     reservation,
@@ -27,6 +32,11 @@ LESSONS: tuple[Lesson, ...] = (
     reservation.LESSON,
     preemption.LESSON,
     failure.LESSON,
+    ordering.LESSON,
+    dominant.LESSON,
+    labels.LESSON,
+    mapping.LESSON,
+    limits.LESSON,
 )
 
 

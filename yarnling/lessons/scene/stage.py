@@ -115,8 +115,14 @@ class Stage:
         queue: str = "default",
         am_size: Resource = AM_SIZE,
         attempts: int = 0,
+        priority: int | None = None,
+        label: str | None = None,
+        groups: tuple[str, ...] = (),
     ) -> None:
-        """Submit an application of that name, by the user of the same name if no other is given."""
+        """Submit an application of that name, by the user of the same name if no other is given.
+
+        `label`: of the partition for all its requests, the AM's too. `groups`: the user's, the primary one first.
+        """
         context = ApplicationSubmissionContext(
             ApplicationId(0, 0),
             ContainerLaunchContext((AM_RULE,)),
@@ -124,8 +130,10 @@ class Stage:
             name=name,
             queue=queue,
             max_app_attempts=attempts,
+            priority=priority,
+            node_label_expression=label,
         )
-        self.at(seconds, partial(self._submit, context, user or name, wanted))
+        self.at(seconds, partial(self._submit, context, user or name, wanted, groups))
 
     def happening(self, seconds: float, place: str, text: str, action: Callable[[], None]) -> None:
         """Carry out an action on the cluster, and add this text about it to the story."""
@@ -202,16 +210,23 @@ class Stage:
         return found
 
     def verdict(self, name: str) -> str:
-        """The reason why an application waits, as `yarnling explain` says it; "" if nothing waits."""
+        """The reason why an application waits, as `yarnling explain` says it, with the lesson's names; "" if nothing
+        waits.
+        """
         _, sentences = self.view.waits(self.applications[name], self.engine.now_ms)
-        return _HOST.sub(lambda match: host(match[0]), sentences[0]) if sentences else ""
+        sentence = _HOST.sub(lambda match: host(match[0]), sentences[0]) if sentences else ""
+        for other, application_id in self.applications.items():
+            sentence = sentence.replace(str(application_id), other)
+        return sentence
 
-    def _submit(self, context: ApplicationSubmissionContext, user: str, wanted: tuple[Wanted, ...]) -> None:
+    def _submit(
+        self, context: ApplicationSubmissionContext, user: str, wanted: tuple[Wanted, ...], groups: tuple[str, ...]
+    ) -> None:
         def named(application_id: ApplicationId) -> None:
             self.applications[context.name] = application_id
             self.names.applications[application_id] = context.name
 
-        submit_now(self.cluster, context, user, wanted, named)
+        submit_now(self.cluster, context, user, wanted, named, groups)
 
 
 def submit_now(
@@ -220,6 +235,7 @@ def submit_now(
     user: str,
     wanted: tuple[Wanted, ...],
     named: Callable[[ApplicationId], None],
+    groups: tuple[str, ...] = (),
 ) -> None:
     """Submit an application to a ResourceManager that runs; `named` is called with its id before it is submitted.
 
@@ -236,7 +252,7 @@ def submit_now(
             cluster,
             ApplicationClientProtocol.submit_application,
             submitted,
-            lambda call: SubmitApplication(call, user, submitted),
+            lambda call: SubmitApplication(call, user, submitted, groups),
             lambda _: None,
         )
 
