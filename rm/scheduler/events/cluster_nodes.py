@@ -81,24 +81,27 @@ class ClusterNodes:
         """Change the node's size (updateNodeResource). If it is too small then, containers stay, unless a timeout from
         0 on says when they are killed.
 
-        A changed node is removed from its partition and added again; a notice is sent for each of the two.
+        A changed node is removed from its partition and added again; a notice is sent for each of the two. The queues
+        calculate their limits anew even if the scheduler does not have the node, as when an unhealthy node is
+        recommissioned (CapacityScheduler.updateNodeAndQueueResource).
         """
-        context = self._context
-        node = context.nodes.get(node_id)
-        if node is None:
-            return
-        total = context.settings.resource_types.complete(total)
-        change = total - node.total
-        if not change.is_none():
-            context.notify(NodesRemapped(context.labels.deactivate(node_id)))
-            context.notify(NodesRemapped(context.labels.activate(node_id, total)))
-            node.update_total(total)
-            if over_commit_timeout_ms >= 0:
-                node.over_commit_ends_ms = context.now_ms + over_commit_timeout_ms
-            self._signal_overcommitted(node, kills=over_commit_timeout_ms == 0)
-            self._tracker.recount()
-            context.cluster_resource = context.cluster_resource + change
+        node = self._context.nodes.get(node_id)
+        if node is not None:
+            self._resize(node, self._context.settings.resource_types.complete(total), over_commit_timeout_ms)
         self._tree.update_cluster_resource()
+
+    def _resize(self, node: SchedulerNode, total: Resource, over_commit_timeout_ms: int) -> None:
+        context, change = self._context, total - node.total
+        if change.is_none():
+            return
+        context.notify(NodesRemapped(context.labels.deactivate(node.node_id)))
+        context.notify(NodesRemapped(context.labels.activate(node.node_id, total)))
+        node.update_total(total)
+        if over_commit_timeout_ms >= 0:
+            node.over_commit_ends_ms = context.now_ms + over_commit_timeout_ms
+        self._signal_overcommitted(node, kills=over_commit_timeout_ms == 0)
+        self._tracker.recount()
+        context.cluster_resource = context.cluster_resource + change
 
     def note_state(self, node_id: NodeId, *, is_running: bool) -> None:
         """Note whether the node is RUNNING."""
