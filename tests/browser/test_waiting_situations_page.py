@@ -50,7 +50,7 @@ class Site:
 
         rows = [
             *ReadService(core, conf, clock, AppCounters(core.context)).rows(),
-            *LiveService(core, InspectionService(core, clock), conf).rows(),
+            *LiveService(core, InspectionService(core, clock)).rows(),
             *ControlService(core.context, conf).rows(),
             *daemon_page_rows("ResourceManager", "rm", "/cluster", PAGES),
         ]

@@ -215,12 +215,12 @@ def _xml(name: str, value: Value, out: list[str], *, declared: bool) -> None:
             _xml(name, item, out, declared=declared)
     elif isinstance(value, Entries):
         entries = (
-            f"<entry><key>{_escaped(key)}</key><value>{_escaped(text)}</value></entry>" for key, text in value.entries
+            f"<entry><key>{escaped(key)}</key><value>{escaped(text)}</value></entry>" for key, text in value.entries
         )
         content = "".join(entries)
         out.append(f"<{name}>{content}</{name}>" if content else f"<{name}/>")
     else:
-        text = _escaped(value) if isinstance(value, str) else _plain(value)
+        text = escaped(value) if isinstance(value, str) else _plain(value)
         out.append(f"<{name}>{text}</{name}>")
 
 
@@ -238,5 +238,6 @@ def _xml_object(name: str, element: Element, out: list[str], *, declared: bool) 
     out.append(f"</{name}>")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """The text with what XML would read as markup replaced."""
     return text.translate(_ESCAPES)

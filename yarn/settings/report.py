@@ -159,6 +159,11 @@ def _default_shown(setting: Setting[Any], conf: Configuration) -> str:
     return f"as {setting.fallback.key}" if setting.fallback is not None else "not set"
 
 
+def is_secret(key: str) -> bool:
+    """True if the value of the key is not for others, such as a password."""
+    return _SECRET.search(key) is not None
+
+
 def shown_value(key: str, value: str) -> str:
     """The value of a key, as pages and files for others have it: without secrets."""
-    return "(not shown)" if _SECRET.search(key) else value
+    return "(not shown)" if is_secret(key) else value

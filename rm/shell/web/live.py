@@ -3,7 +3,6 @@
 GET /ws/yarnling/v1/changes                 server-sent events: `changed`, at most one a second, if something did
 GET /ws/yarnling/v1/nodes                   the nodes with what is on them; `?state=`, `?node=`, `?limit=` select
 GET /ws/yarnling/v1/waiting                 explanations of the applications that wait, oldest first
-GET /ws/yarnling/v1/configuration           each key with its value, its origin and its meaning
 GET /ws/yarnling/v1/apps/{appid}/explain    an explanation; with `?what-if=true` also changes that would help
 GET /ws/yarnling/v1/apps/{appid}/containers   its reserved containers and those that ended last
 GET /ws/yarnling/v1/containers/{containerid}/explain    why a container is on its node, and why it was preempted
@@ -26,7 +25,6 @@ from rm.core.reports.applications import application_state
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.rm_container import RMContainer
-from rm.shell.configuration_report import configuration_report
 from rm.shell.inspection_service import InspectionService
 from rm.shell.web.applications import find_app
 from rm.shell.web.paths import asker_of
@@ -35,12 +33,10 @@ from wire.web.application import JSON, JSON_UTF8, EventStream, TextAnswer, WebRo
 from wire.web.errors import PlainRefusal
 from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest
-from yarn.configuration import Configuration
 from yarn.errors import ContainerNotFoundException, InvalidIdException
 from yarn.ids import ContainerId
 from yarn.machine import StateChanged
 from yarn.protocols.inspection import Explanation
-from yarn.settings.report import KeyIgnored, KeyRead, KeyUnknown, shown_value
 from yarn.states import FINAL_APPLICATION_STATES
 
 BASE = "/ws/yarnling/v1"
@@ -58,9 +54,8 @@ EXPLAINED_MAX = 20
 class LiveService:
     """Serves the data of pages that update themselves. `note` must be called with each transition of the core."""
 
-    def __init__(self, core: ResourceManagerCore, inspections: InspectionService, conf: Configuration) -> None:
+    def __init__(self, core: ResourceManagerCore, inspections: InspectionService) -> None:
         self._core = core
-        self._conf = conf
         self._inspections = inspections
         self._changes = 0
         self._streams = 0
@@ -77,7 +72,6 @@ class LiveService:
         yield WebRoute("GET", f"{BASE}/apps/{{appid}}/explain", self._explain, (JSON,))
         yield WebRoute("GET", f"{BASE}/apps/{{appid}}/containers", self._containers, (JSON,))
         yield WebRoute("GET", f"{BASE}/containers/{{containerid}}/explain", self._explain_container, (JSON,))
-        yield WebRoute("GET", f"{BASE}/configuration", self._configuration, (JSON,))
 
     async def _follow(self, request: WebRequest) -> EventStream:
         if self._streams >= STREAMS_MAX:
@@ -147,9 +141,6 @@ class LiveService:
                 explanation = self._inspections.explained(app.application_id, asker, what_if=False)
                 if explanation.asks:
                     yield explanation
-
-    async def _configuration(self, request: WebRequest) -> TextAnswer:
-        return TextAnswer(await asyncio.to_thread(_configuration_text, self._conf), JSON_UTF8)
 
     async def _nodes(self, request: WebRequest) -> TextAnswer:
         context, asker = self._core.context, asker_of(request)
@@ -236,22 +227,6 @@ def _of_app(container: RMContainer, ended_ms: int | None) -> dict[str, Any]:
         "isPreempted": bool(container.preemption_steps),
         "exitStatus": None if container.status is None else container.status.exit_status,
     }
-
-
-def _configuration_text(conf: Configuration) -> str:
-    """The report of `yarnling config`, with faults as text and without secrets."""
-    found = configuration_report(conf)
-    lists = {
-        "read": [_setting(entry, meaning=entry.meaning) for entry in found.read],
-        "ignored": [_setting(entry) for entry in found.ignored],
-        "unknown": [_setting(entry, nearest=entry.nearest) for entry in found.unknown],
-        "defaulted": [{"key": entry.key, "value": entry.value, "meaning": entry.meaning} for entry in found.defaulted],
-    }
-    return json.dumps({**lists, "faults": [str(fault) for fault in found.faults]})
-
-
-def _setting(entry: KeyRead | KeyIgnored | KeyUnknown, **more: str | None) -> dict[str, str | None]:
-    return {"key": entry.key, "value": shown_value(entry.key, entry.value), "origin": str(entry.origin), **more}
 
 
 def _json(value: object) -> TextAnswer:

@@ -15,6 +15,7 @@ from rm.shell.mutable_configuration import MutableConfiguration
 from rm.shell.predictions import Predictions
 from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
+from rm.shell.web.configuration import ConfigurationService
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.history import HistoryService
@@ -77,7 +78,7 @@ class ResourceManagerWeb:
         scheduler = core.scheduler.context
         scheduler.health = SchedulerHealth(scheduler.none)
         self._counters = AppCounters(core.context)
-        self._live = LiveService(core, inspections, conf)
+        self._live = LiveService(core, inspections)
         inspections.history = history = ClusterHistory(core.context)
         self._sampler = HistorySampler(history, clock)
         self._sampling: asyncio.Task[None] | None = None
@@ -89,6 +90,7 @@ class ResourceManagerWeb:
             *SchedulerConfService(core, conf, admins, mutable).rows(),
             *self._live.rows(),
             *HistoryService(core, history, inspections, clock).rows(),
+            *ConfigurationService(conf).rows(),
             *ControlService(core.context, conf).rows(),
             *PredictService(core, admins, self._predictions).rows(),
         ]

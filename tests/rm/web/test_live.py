@@ -23,7 +23,6 @@ from tests.rm.web.test_acls import ACLS
 from tests.rm.web.test_writes import WEB, served, submit
 from tests.wire.web.asgi import NoCheck, ask
 from wire.web.application import WebApplication
-from yarn.configuration import Configuration
 
 BASE = "/ws/yarnling/v1"
 
@@ -36,7 +35,7 @@ def played() -> scene.Scene:
 @pytest.fixture
 def application(played: scene.Scene) -> WebApplication:
     core = played.rm.core
-    rows = LiveService(core, InspectionService(core, lambda: played.rm.now_ms), Configuration.of(scene.SETTINGS)).rows()
+    rows = LiveService(core, InspectionService(core, lambda: played.rm.now_ms)).rows()
     return WebApplication(rows, NoCheck())  # type: ignore[arg-type]
 
 
@@ -65,7 +64,7 @@ async def test_a_node_has_its_containers_with_their_applications(
 
 async def test_a_reservation_is_on_its_node() -> None:
     rm, holder, _ = reserved()
-    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms), Configuration.of({})).rows()
+    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms)).rows()
     nodes = (await get(WebApplication(rows, NoCheck()), "/nodes"))["nodes"]  # type: ignore[arg-type]
     kept = {node["id"].partition(":")[0]: node["reserved"] for node in nodes}
     assert kept["n2"] is None
@@ -89,7 +88,7 @@ async def test_an_unknown_application_is_404(application: WebApplication) -> Non
 
 async def test_a_container_is_explained() -> None:
     rm, _, _ = reserved()
-    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms), Configuration.of({})).rows()
+    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms)).rows()
     application = WebApplication(rows, NoCheck())  # type: ignore[arg-type]
     node = next(node for node in (await get(application, "/nodes"))["nodes"] if node["reserved"] is not None)
     kept = await get(application, f"/containers/{node['reserved']['id']}/explain")
@@ -104,7 +103,7 @@ async def test_a_container_is_explained() -> None:
 
 async def test_an_applications_reserved_and_ended_containers_are_listed() -> None:
     rm, app, _ = reserved()
-    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms), Configuration.of({})).rows()
+    rows = LiveService(rm.core, InspectionService(rm.core, lambda: rm.now_ms)).rows()
     application = WebApplication(rows, NoCheck())  # type: ignore[arg-type]
     kept = (await get(application, f"/apps/{app}/containers"))["reserved"]
     assert [(one["state"], one["node"], one["endedMs"]) for one in kept] == [("RESERVED", "n1:45454", None)]

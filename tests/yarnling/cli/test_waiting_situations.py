@@ -19,7 +19,6 @@ from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, running, start
 from tests.rm.test_verdicts_of_nodes import labelled, reserved
 from tests.wire.web.asgi import NoCheck, ask
 from wire.web.application import WebApplication
-from yarn.configuration import Configuration
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation
@@ -226,7 +225,7 @@ def printed(found: Explanation) -> str:
 
 
 async def rest(rm: RM, inspections: InspectionService, path: str) -> Any:
-    application = WebApplication(LiveService(rm.core, inspections, Configuration.of({})).rows(), NoCheck())  # type: ignore[arg-type]
+    application = WebApplication(LiveService(rm.core, inspections).rows(), NoCheck())  # type: ignore[arg-type]
     reply = await ask(application, f"/ws/yarnling/v1{path}")
     assert reply.status == 200, reply.text
     return reply.json
