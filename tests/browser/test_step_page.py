@@ -24,6 +24,7 @@ pytestmark = pytest.mark.browser
 def address(browser: WebDriver) -> Iterator[str]:
     """The page's server in a thread with an event loop of its own."""
     controls = Controls(Scene(preemption.LESSON))
+    controls.do("opening")
     controls.do("time", "8")
     loop, found, is_over = asyncio.new_event_loop(), list[str](), asyncio.Event()
 
@@ -89,6 +90,18 @@ def test_the_list_of_steps_leads_to_each_of_them(page: WebDriver) -> None:
     assert number != position(page)
     button.click()
     eventually(lambda: position(page) == number)
+
+
+def test_the_list_of_moments_leads_to_each_of_them(page: WebDriver) -> None:
+    moments = page.find_elements(By.CSS_SELECTOR, ".moments .trail button")
+    assert "preemption of ann-c16 requested" in moments[3].text
+    moments[3].click()
+    eventually(lambda: "preemption: wants ann-c16 back" in text(page, ".lines .preempted"))
+    press(page, "m")
+    eventually(lambda: "preemption: kills ann-c16" in text(page, ".lines .preempted"))
+    press(page, "M")
+    eventually(lambda: "wants ann-c16 back" in text(page, ".lines .preempted"))
+    assert "ann-c16 requested" in text(page, ".moments [aria-current=step]")
 
 
 def test_a_fork_is_made_with_the_keyboard_alone(page: WebDriver) -> None:

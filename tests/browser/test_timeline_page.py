@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from yarnling.report.space_time_page import html_of
 from yarnling.run.builder import RunBuilder
-from yarnling.run.records import Call, Role
+from yarnling.run.records import Call, Decision, Role, What
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)></script>"
@@ -79,3 +79,34 @@ def test_all_times_can_be_drawn_to_one_scale(page: WebDriver) -> None:
     page.find_element(By.ID, "true-time").click()
     apart = page.execute_script("return shown.items.map((item) => item.first / view.scale)")
     assert apart == [0, 1, 2000]
+
+
+def test_a_page_opens_at_the_first_decision_and_goes_to_each_moment(browser: WebDriver, tmp_path: Path) -> None:
+    builder = RunBuilder("many")
+    builder.lifeline("nm-1", Role.NM)
+    change = {"kind": "RMContainer", "subject": "c", "event": "E", "source": "NEW", "target": "RUNNING"}
+    for number in range(200):
+        builder.change(100 * number, builder.lifeline("rm", Role.RM), change)
+    for number in (100, 180):
+        container = f"container_1700000000000_000{number // 90}_01_000001"
+        application = f"application_1700000000000_000{number // 90}"
+        builder.decisions.append(Decision(100 * number + 1, What.ALLOCATED, application, "nm-1", container, HOSTILE))
+    path = tmp_path / "page.html"
+    path.write_text(html_of(builder.run()), encoding="utf-8")
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    below, height = browser.execute_script("return [placeOf(10001) * unit() - view.top, view.height]")
+    assert 0 < below < height
+    assert browser.execute_script("return view.top") > height
+    assert details(browser) == "", "nothing covers the diagram"
+    browser.find_element(By.ID, "moments").click()
+    moments = browser.find_elements(By.CSS_SELECTOR, "#moments button")
+    assert [one.text for one in moments] == [
+        "10.001 s placed first container of app 0001: c0001_000001 on NM-1",
+        "18.001 s placed first container of app 0002: c0002_000001 on NM-1",
+    ]
+    moments[1].click()
+    assert "allocated c0002_000001 on NM-1" in details(browser)
+    browser.find_element(By.ID, "scroller").send_keys("m")
+    assert "allocated c0001_000001 on NM-1" in details(browser)
+    assert browser.get_log("browser") == []

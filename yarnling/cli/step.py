@@ -28,7 +28,7 @@ def run(options: StepOptions) -> int:
         with reading_arguments():
             controls = Controls(_source(options), tuple(_changes(options.change)))
             try:
-                _go_to(controls, options.at)
+                _go_to(controls, options)
             except YarnException:
                 controls.close()
                 raise
@@ -86,10 +86,12 @@ def _changes(texts: Iterable[str]) -> Iterator[Made]:
         yield Made(last, ClusterChange.parse(change))
 
 
-def _go_to(controls: Controls, at: str) -> None:
-    """Go to a step, or with the letter s to a time."""
-    if at:
-        controls.do("time" if at.endswith("s") else "step", at)
+def _go_to(controls: Controls, options: StepOptions) -> None:
+    """Go to a step, or with the letter s to a time; without either, a run that is shown opens at its first decision."""
+    if not (options.prints or options.as_json):
+        controls.do("opening")
+    if options.at:
+        controls.do("time" if options.at.endswith("s") else "step", options.at)
 
 
 def _print(session: Session, *, as_json: bool) -> None:

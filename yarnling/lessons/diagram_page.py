@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 from msgspec.structs import replace
 
+from yarn.ids import ApplicationId, ContainerId
 from yarnling.faults.history import History
 from yarnling.lessons.drawing import drawn
 from yarnling.lessons.page import command, predict_line
@@ -15,13 +15,13 @@ from yarnling.lessons.scene.story import Story
 from yarnling.report.curves import Bars, Curves
 from yarnling.report.page import Picture, has_matplotlib
 from yarnling.report.space_time_page import TextSection, html_of
+from yarnling.run.names import Names, am
 from yarnling.run.reader import run_of
 from yarnling.run.records import Lifeline, RecordedRun, Role
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.trace_file import RunTrace
 
 _SUBMISSION = "submitApplication"
-_ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")
 
 
 def diagram_page(lesson: Lesson, setting: Setting) -> str:
@@ -34,7 +34,7 @@ def diagram_page(lesson: Lesson, setting: Setting) -> str:
     names = _names(timeline)
     lifelines = tuple(replace(one, title=_title(one, names)) for one in timeline.lifelines)
     timeline = replace(timeline, lifelines=lifelines, from_ms=START_MS)
-    return html_of(timeline, _sections(lesson, setting, story, names), _pictures(story))
+    return html_of(timeline, _sections(lesson, setting, story), _pictures(story), names)
 
 
 def _pictures(story: Story) -> list[Picture]:
@@ -50,45 +50,39 @@ def _pictures(story: Story) -> list[Picture]:
     ]
 
 
-def _names(timeline: RecordedRun) -> dict[str, str]:
-    """{id of an application: its name}."""
-    submissions = [one.request for one in timeline.calls if one.rpc == _SUBMISSION and isinstance(one.request, dict)]
-    return {str(one["application_id"]): str(one["name"]) for one in submissions}
+def _names(timeline: RecordedRun) -> Names:
+    """The names that the lesson's words have for applications and containers."""
+    names = Names()
+    for call in timeline.calls:
+        if call.rpc == _SUBMISSION and isinstance(call.request, dict):
+            names.applications[ApplicationId.parse(str(call.request["application_id"]))] = str(call.request["name"])
+    masters = [one.name for one in timeline.lifelines if one.role is Role.AM]
+    names.am_containers = dict.fromkeys(map(ContainerId.parse, masters))
+    return names
 
 
-def _title(line: Lifeline, names: dict[str, str]) -> str:
+def _title(line: Lifeline, names: Names) -> str:
     """The name of a participant in the lesson's text."""
     match line.role:
         case Role.NM:
             return line.title.lower().replace("nm-", "NM n")
         case Role.AM:
-            application = next((name for id_, name in names.items() if id_.partition("_")[2] in line.name), "")
-            attempt = _ATTEMPT.fullmatch(line.name)
-            later = f", attempt {int(attempt[1])}" if attempt and int(attempt[1]) > 1 else ""
-            return f"AM {application}{later}" if application else line.title
+            attempt_id = ContainerId.parse(line.name).attempt_id
+            later = f", attempt {attempt_id.attempt}" if attempt_id.attempt > 1 else ""
+            return f"{am(names.application(attempt_id.application_id))}{later}"
         case _:
             return line.title
 
 
-def _sections(lesson: Lesson, setting: Setting, story: Story, names: dict[str, str]) -> list[TextSection]:
+def _sections(lesson: Lesson, setting: Setting, story: Story) -> list[TextSection]:
     question, options = story.question, zip(lesson.options, setting, strict=True)
     changes = [f"--{option.name} {value}: {option.meaning}." for option, value in options]
     change = " ".join((*changes, predict_line(lesson, setting)))
     return [
-        TextSection("What it is about", (*lesson.idea, *_key(names)), rows=tuple(lesson.terms.items()), is_open=True),
+        TextSection("What it is about", lesson.idea, rows=tuple(lesson.terms.items()), is_open=True),
         TextSection("What happens, in words", (), plain="\n".join(line.text for line in drawn(story)).strip("\n")),
         TextSection("Question", (question.text, change), is_open=True),
         TextSection(
             "Answer", (question.answer, *question.why, f"The same in a terminal: {command(lesson, setting)} --answer")
         ),
     ]
-
-
-def _key(names: dict[str, str]) -> tuple[str, ...]:
-    """The diagram's names of applications and containers."""
-    if not names:
-        return ()
-    known = ", ".join(f"app {id_.rpartition('_')[2]} is {name}" for id_, name in names.items())
-    id_, name = next(iter(names.items()))
-    container = f"c{id_.rpartition('_')[2]}_000002"
-    return (f"In the diagram, {known}; {container} is what the words call {name}-c2.",)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from yarn.resource import MEMORY_MB
 from yarn.times import HOUR_MS, MINUTE_MS, SECOND_MS, duration
-from yarnling.report.inline_svg import drawing, inline_svg
+from yarnling.report.inline_svg import MARK, colour, drawing, inline_svg
 from yarnling.report.wording import amount, clock
 
 _GB_MB = 1024
@@ -49,6 +49,12 @@ def time_across(axes: Axes, until_ms: int, width: int) -> None:
     text = duration if step < MINUTE_MS else clock
     axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: text(round(ms))))
     axes.grid(visible=False, axis="x")
+
+
+def mark_times(axes: Axes, times_ms: Sequence[int]) -> None:
+    """Draw a line at each of these times, which the page shows when its number is chosen."""
+    for number, at_ms in enumerate(times_ms):
+        axes.axvline(at_ms, color=colour("ink"), linewidth=1.4, gid=f"{MARK}{number}")
 
 
 def amounts_up(axes: Axes, measured: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
-from yarnling.report.charts import PANEL, picture, time_across
+from yarnling.report.charts import PANEL, mark_times, picture, time_across
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
 from yarnling.report.spans import Span, SpanKind, SpanRow
@@ -26,8 +26,15 @@ _LANE, _ROW_MIN, _GAP, _EDGES = 5, 20, 7, 60
 _NAME_MAX = 24
 
 
-def gantt(name: str, title: str, rows: Sequence[SpanRow], roles: Mapping[str, str], until_ms: int) -> Picture:
-    """The chart. `name`: unique on the page; `roles`: {queue: the role of its colour}."""
+def gantt(
+    name: str,
+    title: str,
+    rows: Sequence[SpanRow],
+    roles: Mapping[str, str],
+    until_ms: int,
+    times_ms: Sequence[int] = (),
+) -> Picture:
+    """The chart. `name`: unique on the page; `roles`: {queue: the role of its colour}; `times_ms`: those to mark."""
     chosen = _chosen(rows)
     tops, height = _tops(chosen)
     spans = sum(len(row.spans) for row in chosen)
@@ -43,6 +50,7 @@ def gantt(name: str, title: str, rows: Sequence[SpanRow], roles: Mapping[str, st
         axes.set_yticklabels([cut(row.name, _NAME_MAX) or "unknown" for row in chosen])
         axes.grid(visible=False, axis="y")
         time_across(axes, until_ms, width)
+        mark_times(axes, times_ms)
 
     left_out = len(rows) - len(chosen)
     caption = f"{counted(left_out, 'row')} with less use left out." if left_out else ""

@@ -6,12 +6,12 @@ it is below, the queue's maximum or the free memory of the cluster does. Needs m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 
 from yarn.resource import MEMORY_MB
-from yarnling.report.charts import PANEL, amounts_up, picture, time_across
+from yarnling.report.charts import PANEL, amounts_up, mark_times, picture, time_across
 from yarnling.report.curves import HeadroomSeries
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
@@ -36,8 +36,8 @@ def headroom_legend(drawn: Iterable[HeadroomSeries]) -> tuple[tuple[str, str], .
     )
 
 
-def headroom_picture(series: HeadroomSeries, number: int) -> Picture:
-    """A panel. `number`: unique on the page."""
+def headroom_picture(series: HeadroomSeries, number: int, times_ms: Sequence[int] = ()) -> Picture:
+    """A panel. `number`: unique on the page; `times_ms`: those to mark."""
     others = [max(0.0, all_ - own) for all_, own in zip(series.user_used, series.used, strict=True)]
     tops = [used + headroom for used, headroom in zip(series.user_used, series.headroom, strict=True)]
     needed = max(*tops, *series.guaranteed, 1.0)
@@ -55,6 +55,7 @@ def headroom_picture(series: HeadroomSeries, number: int) -> Picture:
         axes.set_ylim(0, top)
         amounts_up(axes, MEMORY_MB)
         time_across(axes, series.times_ms[-1], width)
+        mark_times(axes, times_ms)
 
     peaks = (max(values) for values in (series.user_used, series.limit, series.headroom))
     used, limit, headroom = (amount(peak, MEMORY_MB) for peak in peaks)

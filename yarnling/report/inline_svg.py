@@ -58,6 +58,10 @@ _UNITS_AN_INCH = 72
 """matplotlib's SVG has 72 units an inch; a unit is about a pixel of the page."""
 
 
+MARK = "mark-"
+"""The beginning of the ids of lines that a page shows when it is asked to; they become classes."""
+
+
 def colour(role: str) -> str:
     """The colour to draw with for a role; the page decides what it looks like."""
     return _COLOURS[role]
@@ -95,6 +99,7 @@ def inline_svg(figure: Figure, alternative: str, name: str) -> str:
 
 def _on_the_page(tag: str, name: str) -> str:
     """A tag with ids of its own picture, in the font and the colours of the page. What is between tags is text."""
+    tag = re.sub(rf'\bid="{MARK}(\d+)"', rf'class="mark {MARK}\1"', tag)
     tag = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", tag)
     tag = re.sub(r'font: ?(\d+)[^;"]*', r"font-size: \1px", tag)
     for role, drawn in _COLOURS.items():

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import Struct
 
 from yarnling.report.escapes import shown
+from yarnling.report.spans import Mark
 
 TEMPLATES = Path(__file__).with_name("templates")
 ROWS_OPEN_MAX = 12
@@ -80,7 +81,8 @@ class Page(Struct, frozen=True):
     """The content of a page.
 
     `subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures. `changes`:
-    what was changed, before the answer. `links`: (address, text) of pages about the same.
+    what was changed, before the answer. `links`: (address, text) of pages about the same. `marks`: moments, each with a
+    line in the pictures that is seen once the moment is chosen.
     """
 
     title: str
@@ -95,6 +97,7 @@ class Page(Struct, frozen=True):
     footer: str = ""
     changes: Table | None = None
     links: tuple[tuple[str, str], ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 class Fragment(Struct, frozen=True):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from html import escape
 
+from msgspec.structs import replace
+
 from yarn.times import duration
 from yarnling.report.curves import PANELS_MAX, QUEUE_LEGEND, QueueSeries
 from yarnling.report.page import TEMPLATES, Page, Picture, PictureGroup, html_of
@@ -34,6 +36,7 @@ def plot_page(plot: Plot, measured: str) -> str:
         tiles=(),
         pictures=tuple(group for group in groups if group.pictures),
         tables=(),
+        marks=plot.marks,
         notice="" if plot.spans else "No allocation of a container is known of this run.",
     )
     return html_of(page)
@@ -43,7 +46,7 @@ def plot_svg(plot: Plot, measured: str) -> str:
     """The pictures of the page one below the other, as one SVG. Needs matplotlib."""
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8").partition("* {")[0]
     parts, top, width = [], 0.0, 0.0
-    for group in _groups(plot, measured):
+    for group in _groups(replace(plot, marks=()), measured):
         for picture in group.pictures:
             box = _VIEW_BOX.search(picture.wide)
             assert box is not None, "matplotlib writes the view box"
@@ -82,11 +85,13 @@ def _groups(plot: Plot, measured: str) -> list[PictureGroup]:
     if any(span.is_preempted for span in plot.spans):
         marks.append(("maximum", "preempted (cross at its end)"))
     charts: list[Picture] = []
+    times_ms = [mark.at_ms for mark in plot.marks]
     if plot.spans:
         by_node = sorted(rows_of(plot.spans, lambda span: span.node), key=lambda row: natural(row.name))
-        charts.append(gantt("by-node", "Containers by node", by_node, roles, plot.until_ms))
+        charts.append(gantt("by-node", "Containers by node", by_node, roles, plot.until_ms, times_ms))
         by_application = rows_of(plot.spans, lambda span: span.application)
-        charts.append(gantt("by-application", "Containers by application", by_application, roles, plot.until_ms))
+        title = "Containers by application"
+        charts.append(gantt("by-application", title, by_application, roles, plot.until_ms, times_ms))
     return [
         PictureGroup("Containers", tuple(charts), legend=(*own, *others, *marks)),
         PictureGroup("Use of the queues", _queue_pictures(plot, measured), legend=QUEUE_LEGEND),
@@ -102,7 +107,8 @@ def _headrooms(plot: Plot) -> PictureGroup:
     left_out = len(plot.headrooms) - len(drawn)
     note = "Headroom is what the next allocate call would report; it is drawn above what the user has."
     note += f" {counted(left_out, 'application')} with less use left out." if left_out else ""
-    pictures = tuple(headroom_picture(one, number) for number, one in enumerate(drawn))
+    times_ms = [mark.at_ms for mark in plot.marks]
+    pictures = tuple(headroom_picture(one, number, times_ms) for number, one in enumerate(drawn))
     return PictureGroup("Headroom of the applications", pictures, note, headroom_legend(drawn))
 
 
@@ -112,6 +118,8 @@ def _queue_pictures(plot: Plot, measured: str) -> tuple[Picture, ...]:
     weights = {one.queue: sum(one.used) + sum(one.pending) for one in plot.queues}
     chosen: list[QueueSeries] = sorted(plot.queues, key=lambda one: -weights[one.queue])[:PANELS_MAX]
     drawn = [one for one in plot.queues if one in chosen and (one.queue == ROOT or weights[one.queue])]
+    times_ms = [mark.at_ms for mark in plot.marks]
     return tuple(
-        queue_use(f"{one.queue} {one.label}".strip(), one, measured, number) for number, one in enumerate(drawn)
+        queue_use(f"{one.queue} {one.label}".strip(), one, measured, number, times_ms=times_ms)
+        for number, one in enumerate(drawn)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from yarnling.report.charts import amounts_up, in_two_widths, picture, time_across
+from yarnling.report.charts import amounts_up, in_two_widths, mark_times, picture, time_across
 from yarnling.report.curves import OTHER_QUEUES, OTHERS, QueueSeries
 from yarnling.report.inline_svg import QUEUE_COLOURS, colour
 from yarnling.report.page import Picture
@@ -52,10 +52,17 @@ def cluster_use(
     return Picture("The cluster", *in_two_widths("cluster-use", alternative, draw), legend)
 
 
-def queue_use(name: str, series: QueueSeries, measured: str, number: int, top: float | None = None) -> Picture:
+def queue_use(
+    name: str,
+    series: QueueSeries,
+    measured: str,
+    number: int,
+    top: float | None = None,
+    times_ms: Sequence[int] = (),
+) -> Picture:
     """Draw a queue: used, reserved and pending on top of one another, with its guarantee and its maximum.
 
-    `top`: the height of the picture; None: what `queue_top` says of this queue alone.
+    `top`: the height of the picture; None: what `queue_top` says of this queue alone. `times_ms`: those to mark.
     """
     top = queue_top([series]) if top is None else top
     far = "" if max(series.maximum) <= top else f"maximum {amount(max(series.maximum), measured)}"
@@ -80,6 +87,7 @@ def queue_use(name: str, series: QueueSeries, measured: str, number: int, top: f
             )
         amounts_up(axes, measured)
         time_across(axes, series.times_ms[-1], width)
+        mark_times(axes, times_ms)
 
     mean = sum(series.used) / len(series.used)
     values = (mean, max(series.used), series.guaranteed[-1], series.maximum[-1])

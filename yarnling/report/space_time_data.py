@@ -7,12 +7,14 @@ mean.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
 
-from yarnling.run.names import short, shortened
-from yarnling.run.records import Call, Decision, Lifeline, Outcome, RecordedRun, StateChange
+from yarnling.run.moments import Moment, moments_of, opening
+from yarnling.run.names import Names, short, shortened
+from yarnling.run.records import Call, Decision, Lifeline, Outcome, RecordedRun, Role, StateChange
 from yarnling.run.wording import (
     cut,
     decision_label,
@@ -49,8 +51,9 @@ class _Texts:
         return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
 
 
-def page_data(timeline: RecordedRun) -> dict[str, Any]:
-    """The data of the page."""
+def page_data(timeline: RecordedRun, names: Names | None = None) -> dict[str, Any]:
+    """The data of the page. `names`: what applications and containers are called, instead of ids in short."""
+    say = short if names is None else names.within
     texts = _Texts()
     places = {lifeline.name: index for index, lifeline in enumerate(timeline.lifelines)}
     from_ms = timeline.from_ms
@@ -64,10 +67,11 @@ def page_data(timeline: RecordedRun) -> dict[str, Any]:
         "lifelines": [_lifeline(one) for one in timeline.lifelines],
         "outcomes": [one.value for one in _OUTCOMES],
         "messages": _columns(
-            [_message(shortened_message(one, nodes), places, from_ms, texts) for one in timeline.calls]
+            [_message(shortened_message(one, nodes, say), places, from_ms, texts) for one in timeline.calls]
         ),
-        "changes": _columns([_change(one, places, from_ms, texts) for one in timeline.changes]),
-        "decisions": _columns([_decision(one, titles, from_ms, texts) for one in timeline.decisions]),
+        "changes": _columns([_change(one, places, from_ms, texts, say) for one in timeline.changes]),
+        "decisions": _columns([_decision(one, titles, from_ms, texts, say) for one in timeline.decisions]),
+        "applications": {one: say(one) for one in _applications(timeline)},
         "faults": [
             {
                 "from": max(0, fault.from_ms - from_ms),
@@ -78,8 +82,31 @@ def page_data(timeline: RecordedRun) -> dict[str, Any]:
             for fault in timeline.faults
             if not fault.hosts or any(host in places for host in fault.hosts)
         ],
+        **_moments(timeline, say),
         "texts": texts.all,
     }
+
+
+def _applications(timeline: RecordedRun) -> list[str]:
+    """The ids of the applications whose states or decisions are known."""
+    found = {one.application for one in timeline.changes} | {one.application for one in timeline.decisions}
+    return sorted(found - {""})
+
+
+def _moments(timeline: RecordedRun, say: Callable[[str], str]) -> dict[str, Any]:
+    """The moments as [time, kind, text, kind of the item, its number], and the number of the one to open at."""
+    items: dict[int, tuple[int, int]] = {}
+    for kind, records in enumerate((timeline.calls, timeline.changes, timeline.decisions)):
+        items |= {id(record): (kind, number) for number, record in enumerate(records)}
+    titles = {one.name: one.title for one in timeline.lifelines if one.role is not Role.AM}
+    found = moments_of(timeline, lambda name: titles.get(name) or say(name))
+    first = opening(found)
+
+    def row(moment: Moment) -> list[object]:
+        at_ms = max(0, moment.at_ms - timeline.from_ms)
+        return [at_ms, moment.kind.value, moment.text, *items.get(id(moment.record), (-1, -1))]
+
+    return {"moments": [row(moment) for moment in found], "opening": -1 if first is None else found.index(first)}
 
 
 def embedded(data: dict[str, Any]) -> str:
@@ -94,9 +121,9 @@ def titles_of_nodes(timeline: RecordedRun) -> dict[str, str]:
     return {node: titles[name] for node, name in timeline.nodes.items() if name in titles}
 
 
-def shortened_message(one: Call, nodes: dict[str, str]) -> Call:
+def shortened_message(one: Call, nodes: dict[str, str], say: Callable[[str], str] = short) -> Call:
     """The message with ids in short in its records."""
-    return replace(one, request=shortened(one.request, nodes), reply=shortened(one.reply, nodes))
+    return replace(one, request=shortened(one.request, nodes, say), reply=shortened(one.reply, nodes, say))
 
 
 def _columns(rows: list[tuple[int, ...]]) -> list[list[int]]:
@@ -133,24 +160,30 @@ def _message(one: Call, places: dict[str, int], from_ms: int, texts: _Texts) -> 
     )
 
 
-def _change(one: StateChange, places: dict[str, int], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+def _change(
+    one: StateChange, places: dict[str, int], from_ms: int, texts: _Texts, say: Callable[[str], str]
+) -> tuple[int, ...]:
+    named = replace(one, subject=say(one.subject))
     return (
         places[one.host],
         one.at_ms - from_ms,
         texts.number(one.kind),
-        texts.number(state_label(one)),
+        texts.number(state_label(named)),
         texts.detail(cut(f"{one.kind} {one.subject}\n{one.source} \u2192 {one.target}\non {one.event}", REASON_MAX)),
         texts.number(one.application),
     )
 
 
-def _decision(one: Decision, titles: dict[str, str], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+def _decision(
+    one: Decision, titles: dict[str, str], from_ms: int, texts: _Texts, say: Callable[[str], str]
+) -> tuple[int, ...]:
+    named = replace(one, application=say(one.application), container=say(one.container))
     title = titles.get(one.node, one.node)
     lines = (one.what.value, one.application, one.container, title, one.queue, one.reason)
     return (
         one.at_ms - from_ms,
         texts.number(one.what.value),
-        texts.number(decision_label(one, title)),
+        texts.number(decision_label(named, title)),
         texts.detail(cut("\n".join(line for line in lines if line), REASON_MAX)),
         texts.number(one.application),
     )

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from yarnling.report.page import Picture
 from yarnling.report.space_time_data import embedded, page_data
+from yarnling.run.names import Names
 from yarnling.run.records import RecordedRun
 
 SCRIPTS = ("model.js", "picture.js", "controls.js")
@@ -34,12 +35,20 @@ class TextSection(Struct, frozen=True):
     is_open: bool = False
 
 
-def html_of(timeline: RecordedRun, sections: Sequence[TextSection] = (), pictures: Sequence[Picture] = ()) -> str:
-    """The page as one HTML document. `pictures`: above the diagram, with the first section."""
+def html_of(
+    timeline: RecordedRun,
+    sections: Sequence[TextSection] = (),
+    pictures: Sequence[Picture] = (),
+    names: Names | None = None,
+) -> str:
+    """The page as one HTML document. `pictures`: above the diagram, with the first section.
+
+    `names`: what applications and containers are called, instead of ids in short.
+    """
     environment = Environment(
         loader=PackageLoader("yarnling.report", "space_time"), autoescape=True, undefined=StrictUndefined
     )
-    data = page_data(timeline)
+    data = page_data(timeline, names)
     return environment.get_template("page.html").render(
         title=timeline.title,
         sections=sections,

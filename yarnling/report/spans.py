@@ -32,6 +32,15 @@ class Span(Struct, frozen=True):
     is_preempted: bool = False
 
 
+class Mark(Struct, frozen=True):
+    """A moment of the run, since its start. `is_opening`: marked in the pictures until another one is chosen."""
+
+    at_ms: int
+    kind: str
+    text: str
+    is_opening: bool = False
+
+
 class Plot(Struct, frozen=True):
     """The data of one run to plot. `queues`: the curves of each queue, parents first. `headrooms`: those of each
     application, by its first appearance.
@@ -42,6 +51,7 @@ class Plot(Struct, frozen=True):
     spans: tuple[Span, ...]
     queues: tuple[QueueSeries, ...]
     headrooms: tuple[HeadroomSeries, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 class SpanRow(Struct, frozen=True):

@@ -7,7 +7,7 @@ second container. In a recorded run (`short`), `app 0001` is an application, `c0
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -21,6 +21,7 @@ _HIDDEN = frozenset({"token", "nm_tokens", "container_token_key", "nm_token_key"
 _CONTAINER = re.compile(r"container(?:_e(\d+))?_\d+_(\d+)_(\d+)_(\d+)")
 _ATTEMPT = re.compile(r"appattempt_\d+_(\d+)_(\d+)")
 _APPLICATION = re.compile(r"application_\d+_(\d+)")
+_SIMULATED_NODE = re.compile(r"\b(n\d{5})(?::\d{1,5})?\b")
 _NODE = re.compile(r"[\w.-]{1,255}:\d{1,5}")
 
 
@@ -57,6 +58,13 @@ class Names:
 
     def _of_attempt(self, subject: str) -> str:
         return self.application(ApplicationAttemptId.parse(subject).application_id)
+
+    def within(self, text: str) -> str:
+        """`text` with the ids of containers, attempts, applications and nodes of a simulation as names."""
+        text = _CONTAINER.sub(lambda found: self.container(ContainerId.parse(found[0])), text)
+        text = _ATTEMPT.sub(lambda found: self.attempt(ApplicationAttemptId.parse(found[0])), text)
+        text = _APPLICATION.sub(lambda found: self.application(ApplicationId.parse(found[0])), text)
+        return _SIMULATED_NODE.sub(lambda found: host(found[1]), text)
 
 
 def node(node_id: NodeId) -> str:
@@ -95,14 +103,18 @@ def short(text: str) -> str:
     return _APPLICATION.sub(lambda found: f"app {found[1]}", text)
 
 
-def shortened(value: Any, nodes: Mapping[str, str]) -> Any:
-    """A request or a reply with ids in short. `nodes` {id of a node: what to call it}."""
+def shortened(value: Any, nodes: Mapping[str, str], say: Callable[[str], str] = short) -> Any:
+    """A request or a reply with ids in short. `nodes` {id of a node: what to call it}; `say`: shortens other ids."""
     if isinstance(value, str):
-        return _NODE.sub(lambda found: nodes.get(found[0], found[0]), short(value))
+        return say(_NODE.sub(lambda found: nodes.get(found[0], found[0]), value))
     if isinstance(value, dict):
-        return {shortened(key, nodes): shortened(entry, nodes) for key, entry in value.items() if key not in _HIDDEN}
+        return {
+            shortened(key, nodes, say): shortened(entry, nodes, say)
+            for key, entry in value.items()
+            if key not in _HIDDEN
+        }
     if isinstance(value, list):
-        return [shortened(entry, nodes) for entry in value]
+        return [shortened(entry, nodes, say) for entry in value]
     return value
 
 

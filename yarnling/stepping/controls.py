@@ -41,6 +41,10 @@ class Controls:
             "previous heartbeat": lambda node: self._find_before(_heartbeat_of(node), "heartbeat"),
             "change": lambda _: self._find(_is_change, "change"),
             "previous change": lambda _: self._find_before(_is_change, "change"),
+            "moment": lambda _: self._to_moment(1),
+            "previous moment": lambda _: self._to_moment(-1),
+            "moments": lambda _: self._look_ahead(),
+            "opening": lambda _: self._open(),
             "start": lambda _: self._go_to(0),
             "end": lambda _: self._go_to(1 << 60),
             "step": lambda number: self._go_to(_count(number)),
@@ -100,6 +104,31 @@ class Controls:
 
     def _find_before(self, wanted: Callable[[Step], bool], what: str) -> str:
         return "" if self.session.go_to_previous(wanted) else f"there is no {what} before this position"
+
+    def _to_moment(self, by: int) -> str:
+        """Go to the next or the previous moment; further steps are looked at until there is one."""
+        session = self.session
+        while not session.go_to_moment(by):
+            if by < 0 or session.is_complete:
+                return f"no moment {'follows in this run' if by > 0 else 'is before this position'}"
+            session.look_ahead()
+        return ""
+
+    def _look_ahead(self) -> str:
+        """Look for moments in further steps."""
+        session, known = self.session, len(self.session.moments)
+        session.look_ahead()
+        if len(session.moments) > known:
+            return ""
+        return (
+            "these are all moments of the run"
+            if session.is_complete
+            else "there is none in the next steps; look further"
+        )
+
+    def _open(self) -> str:
+        self.session.go_to_opening()
+        return ""
 
     def _fork(self, text: str) -> str:
         change = ClusterChange.parse(text)

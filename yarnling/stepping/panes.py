@@ -8,7 +8,9 @@ from textwrap import wrap
 from rich.text import Text
 
 from yarnling.report.escapes import in_line, shown
+from yarnling.run.moments import MomentKind
 from yarnling.stepping.cluster_view import ApplicationView, BoxView, ClusterView, NodeView, QueueView
+from yarnling.stepping.moments import StepMoment
 from yarnling.stepping.steps import OUTSIDE, LineKind, Step
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#8a7fd0")
@@ -28,7 +30,17 @@ STYLES = {
 """{kind of line: its mark and its style}"""
 NAME_CHARS = 14
 BAR_CHARS_MIN = 10
-TRAIL_BEFORE, TRAIL_AFTER = 9, 5
+MOMENT_STYLES = {
+    MomentKind.SUBMITTED: "bold",
+    MomentKind.PLACED: "green",
+    MomentKind.REFUSED: "yellow",
+    MomentKind.RESERVED: "magenta",
+    MomentKind.PREEMPTED: "bold red",
+    MomentKind.LOST: "red",
+    MomentKind.DONE: "bold magenta",
+}
+TRAIL_HEADED_FROM = 6
+"""A trail of fewer lines has no heading."""
 FIELDS_MAX = 30
 """The most lines of a message's fields that are shown."""
 
@@ -55,16 +67,27 @@ def step_text(step: Step | None, width: int, *, with_fields: bool) -> Text:
     return text
 
 
-def trail_text(steps: Sequence[Step], position: int, width: int) -> Text:
-    """The steps around the position, a line each; a dot marks those that changed something."""
-    text = Text("steps around it\n", "bold")
-    for step in steps[max(0, position - 1 - TRAIL_BEFORE) : position + TRAIL_AFTER]:
+def trail_text(steps: Sequence[Step], position: int, width: int, height: int) -> Text:
+    """The steps around the position, in `height` lines, the current one always among them. A dot marks a change."""
+    text, rows = Text(), height
+    if height >= TRAIL_HEADED_FROM:
+        text.append("steps around it\n", "bold")
+        rows -= 1
+    first = max(0, min(position - 1 - rows * 2 // 3, len(steps) - rows))
+    for step in steps[first : first + rows]:
         mark = "\u2022" if step.is_change else " "
         said = in_line(f"{step.number:>4} {step.at_ms / 1000:>8.3f} {step.place:<6} {mark} {step.title}")
         style = "bold reverse" if step.number == position else "" if step.is_change else "dim"
         text.append(said if len(said) <= width else f"{said[: width - 1]}\u2026", style)
         text.append("\n")
     return text
+
+
+def moment_text(moment: StepMoment) -> Text:
+    """A moment in a line of a list."""
+    text = Text(f"{moment.step:>6} {moment.at_ms / 1000:>9.3f} s  ", no_wrap=True, overflow="ellipsis")
+    text.append(f"{moment.kind.value:<10}", MOMENT_STYLES[moment.kind])
+    return text.append(in_line(moment.text))
 
 
 def queues_text(view: ClusterView, width: int) -> Text:

@@ -25,15 +25,13 @@ from yarnling.simulation.call_observer import CallObserver
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.stepping.steps import SCENE
 
-_NOTED = frozenset({What.RELEASED, What.UNRESERVED})
-"""The decisions that an account does not tell."""
 _SERVED = frozenset({What.ALLOCATED, What.RESERVED})
 
 
 class CoreStep(Struct, frozen=True):
     """A step of a core.
 
-    `host` handled `event`. `told`: the account of it, without state changes; `decisions`: more of the scheduler's.
+    `host` handled `event`. `told`: the account of it, without state changes; `decisions`: the scheduler's.
     `refusals`: why applications got nothing at a heartbeat.
     """
 
@@ -117,12 +115,11 @@ class Recorder(CallObserver):
 
     def _with_decisions(self, step: CoreStep) -> CoreStep:
         decided = self._account.decided
-        noted = tuple(decision for decision in decided if decision.what in _NOTED)
         if not isinstance(step.event, NodeHeartbeat):
-            return replace(step, decisions=noted)
+            return replace(step, decisions=decided)
         served = {ApplicationId.parse(each.application) for each in decided if each.what in _SERVED}
         refusals = tuple(RMView(self._cluster.rm.core).refusals_in_force(step.event.request.node_id, served))
-        return replace(step, decisions=noted, refusals=refusals)
+        return replace(step, decisions=decided, refusals=refusals)
 
     def called(self, source: str, link: str, rpc: Rpc[Any, Any], request: object) -> int:
         self._count += 1

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.stepping.changes import ClusterChange
 from yarnling.stepping.cluster_view import ClusterView
+from yarnling.stepping.moments import StepMoment, StepMoments
 from yarnling.stepping.player import Made, Player
 from yarnling.stepping.sources import Source
 from yarnling.stepping.steps import Step
@@ -26,6 +27,8 @@ from yarnling.stepping.wording import StepWording
 STEPS_MAX = 200_000
 """A run that is longer ends here: stepping is for small clusters, and each step takes memory."""
 NODES_MAX = 100
+LOOK_STEPS = 5000
+"""The number of steps in which moments are looked for at once: two seconds of a core."""
 VIEWS_MAX = 400
 """The number of views that are kept."""
 VIEWS_BEFORE = 25
@@ -46,11 +49,14 @@ class Session:
         self.steps: list[Step] = []
         self.is_complete = False
         """True once the end of the run was reached: `steps` are all that there are."""
+        self.moments: list[StepMoment] = []
+        """The moments in `steps`."""
         self._views: OrderedDict[int, ClusterView] = OrderedDict()
         self._ahead = Player(source, changes, checked=True)
         self._behind: Player | None = None
         self._known = known
         self._words = StepWording(self._ahead.run.names, self._ahead.run.node_names)
+        self._moments = StepMoments(self._ahead.run.names, self._words.place)
         self._check_size()
 
     @property
@@ -92,6 +98,27 @@ class Session:
         while not self.is_complete and (not self.steps or self.steps[-1].at_ms <= at_ms):
             self._know(len(self.steps) + 1)
         self.position = bisect_right(self.steps, at_ms, key=lambda step: step.at_ms)
+
+    def go_to_opening(self) -> None:
+        """Go to the first decision of the scheduler; in a run without one to its first moment, or its first change."""
+        self.look_ahead()
+        decided = next((moment for moment in self.moments if moment.is_decision), None)
+        moment = decided or next(iter(self.moments), None)
+        if moment is not None:
+            self.go_to(moment.step)
+        else:
+            self.go_to(next((step.number for step in self.steps if step.is_change), 1))
+
+    def look_ahead(self) -> None:
+        """Compute the next LOOK_STEPS steps, and so their moments; the position stays."""
+        self._know(len(self.steps) + LOOK_STEPS)
+
+    def go_to_moment(self, by: int) -> bool:
+        """Go to the next moment (`by` 1) or the previous one (-1) in another step; False if none is known."""
+        others = [moment.step for moment in self.moments if (moment.step - self.position) * by > 0]
+        if others:
+            self.position = min(others, key=lambda step: abs(step - self.position))
+        return bool(others)
 
     def go_to_next(self, wanted: Callable[[Step], bool]) -> bool:
         """Go to the next step of that kind; if there is none, stay and return False."""
@@ -140,10 +167,12 @@ class Session:
             noted = ahead.advance() if ahead.position < STEPS_MAX else []
             if not noted:
                 self.is_complete = True
-            elif ahead.position <= len(self._known):
+                return
+            if ahead.position <= len(self._known):
                 self.steps.append(self._known[ahead.position - 1])
             else:
                 self.steps.append(self._words.step(ahead.position, ahead.run.now_ms, noted))
+            self.moments += self._moments.of(ahead.position, ahead.run.now_ms, noted)
 
     def _rewind(self, position: int) -> None:
         """Run again up to this position, unless the player behind is still before it, and keep the last views."""

@@ -7,17 +7,22 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.events import Resize
 from textual.widgets import Footer, Input, Static
 
 from yarn.errors import YarnException
 from yarnling.report.escapes import in_line
 from yarnling.stepping.controls import Controls
+from yarnling.stepping.moment_list import MomentList
 from yarnling.stepping.panes import applications_text, nodes_text, queues_text, step_text, trail_text
 
 WIDE_FROM = 110
 """From so many columns on, the cluster is beside the step instead of below it."""
+COLUMNS_MIN, ROWS_MIN = 80, 24
+"""In a smaller terminal parts are cut off, and the first line says so."""
+TRAIL_ROWS_MIN, TRAIL_ROWS_MAX = 3, 16
+"""The number of lines of the steps around the current one: a third of their pane, within these bounds."""
 PLAY_S = 0.4
 """The time between two events while the run is played."""
 _MARGIN = 4
@@ -39,16 +44,21 @@ class StepApp(App[None]):
     #body { height: 1fr; }
     .-wide #body { layout: horizontal; }
     .-wide #left { width: 45%; border-right: solid $panel; }
-    .-narrow #left { height: 45%; border-bottom: solid $panel; }
+    .-narrow #left { height: 50%; border-bottom: solid $panel; }
+    #happened { height: 1fr; }
     #left, #right { padding: 0 1; }
-    #left Static, #right Static { margin-bottom: 1; }
+    #right Static { margin-bottom: 1; }
+    #trail { height: auto; }
     #said { height: auto; max-height: 4; padding: 0 1; color: $error; }
     #command { display: none; }
     #command.-asked { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n,space", "do('next')", "next event"),
+        Binding("n,space", "do('next')", "next"),
         Binding("b,backspace", "do('back')", "back"),
+        Binding("m", "do('moment')", "moment"),
+        Binding("M", "do('previous moment')", "previous moment", show=False),
+        Binding("l", "moments", "list"),
         Binding("h", "do('heartbeat')", "heartbeat"),
         Binding("H", "do('previous heartbeat')", "previous heartbeat", show=False),
         *(
@@ -57,16 +67,16 @@ class StepApp(App[None]):
         ),
         Binding("c", "do('change')", "change"),
         Binding("C", "do('previous change')", "previous change", show=False),
-        Binding("p", "play", "play/pause"),
-        Binding("g", "ask('time', '')", "go to time"),
+        Binding("p", "play", "play"),
         Binding("f", "ask('fork', '')", "fork"),
+        Binding("q", "quit", "quit"),
+        Binding("g", "ask('time', '')", "go to time"),
         Binding("k", "ask('fork', 'kill ')", "kill"),
         Binding("left_square_bracket", "branch(-1)", "other run", show=False),
         Binding("right_square_bracket", "branch(1)", "other run"),
         Binding("d", "fields", "fields"),
         Binding("home", "do('start')", "start", show=False),
         Binding("end", "do('end')", "end", show=False),
-        Binding("q", "quit", "quit"),
     ]
 
     def __init__(self, controls: Controls) -> None:
@@ -79,8 +89,9 @@ class StepApp(App[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="where")
         with Container(id="body"):
-            with VerticalScroll(id="left", can_focus=False):
-                yield Static(id="step")
+            with Vertical(id="left"):
+                with VerticalScroll(id="happened", can_focus=False):
+                    yield Static(id="step")
                 yield Static(id="trail")
             with VerticalScroll(id="right", can_focus=False):
                 yield Static(id="queues")
@@ -111,6 +122,21 @@ class StepApp(App[None]):
         """Play the run, event by event, or pause it."""
         self.is_playing = not self.is_playing
         self._draw()
+
+    def action_moments(self) -> None:
+        """Show the list of moments, and go to the one that is chosen."""
+        session = self.controls.session
+        if not session.is_complete:
+            self.action_do("moments")
+        if not session.moments:
+            self._draw("there is no moment in this run")
+            return
+
+        def chosen(step: int | None) -> None:
+            if step is not None:
+                self.action_do("step", str(step))
+
+        self.push_screen(MomentList(tuple(session.moments), session.position), chosen)
 
     def _play(self) -> None:
         if self.is_playing:
@@ -159,10 +185,11 @@ class StepApp(App[None]):
         session = self.controls.session
         view = session.view()
         left, width = (max(20, self.query_one(pane).size.width - _MARGIN) for pane in ("#left", "#right"))
+        rows = max(TRAIL_ROWS_MIN, min(TRAIL_ROWS_MAX, self.query_one("#left").size.height // 3))
         panes = {
             "where": self._where(),
             "step": step_text(session.step, left, with_fields=self._with_fields),
-            "trail": trail_text(session.steps, session.position, left),
+            "trail": trail_text(session.steps, session.position, left, rows),
             "queues": queues_text(view, width),
             "nodes": nodes_text(view, width),
             "applications": applications_text(view, width),
@@ -171,12 +198,15 @@ class StepApp(App[None]):
         for name, text in panes.items():
             text.rstrip()
             self.query_one(f"#{name}", Static).update(text)
-        self.query_one("#left", VerticalScroll).scroll_home(animate=False)
+        self.query_one("#happened", VerticalScroll).scroll_home(animate=False)
 
     def _where(self) -> Text:
         controls, session = self.controls, self.controls.session
         last = f" of {len(session.steps)}" if session.is_complete else ""
         text = Text(in_line(controls.source.title), "bold")
+        if self.size.width < COLUMNS_MIN or self.size.height < ROWS_MIN:
+            is_now = f"this terminal has {self.size.width} x {self.size.height}"
+            text = Text.assemble((f"needs {COLUMNS_MIN} x {ROWS_MIN}, {is_now}: make it larger", "bold red"))
         text.append(f"\nstep {session.position}{last}, {session.at_ms / 1000:.3f} s")
         if self.is_playing:
             text.append("   playing: p pauses", "bold green")

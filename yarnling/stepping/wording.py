@@ -21,6 +21,8 @@ from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
 from yarnling.stepping.steps import LineKind, Step, StepLine
 
 _ORDER = tuple(LineKind)
+_UNTOLD = frozenset({What.RELEASED, What.UNRESERVED})
+"""The decisions that an account does not tell."""
 
 
 class StepWording:
@@ -38,7 +40,7 @@ class StepWording:
         lines = self._sorted_lines(first)
         for one in others:
             if isinstance(one, Note):
-                lines.append(StepLine(LineKind.NOTE, one.text))
+                lines.append(StepLine(LineKind.NOTE, self._names.within(one.text)))
             elif isinstance(one, CoreStep):
                 lines.append(StepLine(LineKind.THEN, ": ".join(self._heading(one))))
             lines += self._sorted_lines(one)
@@ -50,11 +52,11 @@ class StepWording:
         """(where it was, what it was)."""
         match noted:
             case Note(text, by):
-                return by, text
+                return by, self._names.within(text)
             case LostCall(source, _, rpc):
-                return self._place(source), f"{rpc} gets no reply"
+                return self.place(source), f"{rpc} gets no reply"
             case CoreStep(host):
-                return self._place(host), self._title(noted)
+                return self.place(host), self._title(noted)
 
     def _sorted_lines(self, noted: Noted) -> list[StepLine]:
         """Sort lines: decisions and changes first, messages that were sent last."""
@@ -81,7 +83,8 @@ class StepWording:
         fields.pop("call", None)
         return details(fields)
 
-    def _place(self, host: str) -> str:
+    def place(self, host: str) -> str:
+        """The name of a host, as it is shown: `RM`, `NM n1`, `AM ann`."""
         if host.startswith("nm-"):
             return nm(self._node_names[int(host.removeprefix("nm-")) - 1])
         if host.startswith("am "):
@@ -90,7 +93,7 @@ class StepWording:
         return RM if host == "rm" else host
 
     def _lines(self, step: CoreStep) -> Iterator[StepLine]:
-        yield from (self._decision(decision) for decision in step.decisions)
+        yield from (self._decision(decision) for decision in step.decisions if decision.what in _UNTOLD)
         yield from self._refusals(step.refusals)
         yield from self._told(step.told)
         told = Counter[StepLine]()

@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
 from yarnling.report.curves import POINTS_MAX, HeadroomSeries, QueueSeries
-from yarnling.report.spans import Plot, Span, SpanKind, ordered
+from yarnling.report.spans import Mark, Plot, Span, SpanKind, ordered
+from yarnling.run.moments import moments_of, opening
 from yarnling.run.names import short
-from yarnling.run.records import RecordedRun, What
+from yarnling.run.records import RecordedRun, Role, What
 
+MARKS_MAX = 100
+"""The number of moments of a plot: each is a line in each picture."""
 _KILLED = "killed"
 """A preemption that is only requested may not happen."""
 
@@ -40,7 +43,17 @@ def plot_of_timeline(timeline: RecordedRun) -> Plot:
                 pass
     until_ms = timeline.until_ms - from_ms
     spans += [replace(span, until_ms=until_ms) for span in running.values()]
-    return Plot(timeline.title, until_ms, ordered(spans), _series_of(timeline), _headrooms_of(timeline))
+    return Plot(
+        timeline.title, until_ms, ordered(spans), _series_of(timeline), _headrooms_of(timeline), _marks(timeline)
+    )
+
+
+def _marks(timeline: RecordedRun) -> tuple[Mark, ...]:
+    """The moments of the run; of many, the first ones."""
+    titles = {one.name: one.title for one in timeline.lifelines if one.role is not Role.AM}
+    found = moments_of(timeline, lambda name: titles.get(name) or short(name))[:MARKS_MAX]
+    first = opening(found)
+    return tuple(Mark(max(0, one.at_ms - timeline.from_ms), one.kind.value, one.text, one is first) for one in found)
 
 
 def _names(applications: Iterable[str]) -> dict[str, str]:

@@ -52,6 +52,15 @@ def test_the_times_of_the_diagram_are_those_of_the_words() -> None:
     assert sent + delay == first.at_ms
 
 
+def test_the_diagram_has_the_names_of_the_words() -> None:
+    data = data_of(diagram_page(find_lesson("preemption"), (12,)))
+    assert "allocated ann-am on NM n1: 1024 MB, 1 vcores for root.a" in data["texts"]
+    assert "ann, attempt 1 ALLOCATED \u2192 LAUNCHED" in data["texts"]
+    assert not [text for text in data["texts"] if re.search(r"\bc\d{4}_|\bapp \d{4}|\bn0000", text)]
+    assert list(data["applications"].values()) == ["ann", "bob"]
+    assert data["moments"][data["opening"]][1:3] == ["placed", "first container of ann: ann-am on NM n1"]
+
+
 def test_attempts_have_lifelines_of_their_own() -> None:
     titles = [one["title"] for one in data_of(diagram_page(find_lesson("failure"), (2,)))["lifelines"]]
     assert titles == ["client", "AM ann", "AM ann, attempt 2", "RM", "NM n1", "NM n2"]

@@ -256,3 +256,55 @@ def test_a_source_is_a_lesson_or_a_plan() -> None:
     assert find_source("kill-node", 3).arguments == ("kill-node", "--seed", "3")
     with pytest.raises(InvalidArgumentException, match="draws nothing"):
         find_source("8", 3)
+
+
+def moments(session: Session) -> list[tuple[str, str]]:
+    return [(moment.kind.value, moment.text) for moment in session.moments]
+
+
+def test_a_run_opens_at_its_first_decision_and_knows_its_moments(session: Session) -> None:
+    session.go_to_opening()
+    assert texts(session.step, LineKind.PLACED) == ["allocates ann-am (1024 MB) on n1: 7168 MB are free there now"]
+    assert moments(session)[:4] == [
+        ("submitted", "ann is submitted"),
+        ("placed", "first container of ann: ann-am on n1"),
+        ("submitted", "bob is submitted"),
+        ("preempted", "preemption of ann-c16 requested: GUARANTEE for root.b"),
+    ]
+    assert [moment.step for moment in session.moments] == sorted(moment.step for moment in session.moments)
+    forked = session.fork(ClusterChange.parse("kill n2"))
+    forked.look_ahead()
+    assert moments(forked)[:3] == [*moments(session)[:2], ("done", "kill n2")]
+    forked.close()
+
+
+@pytest.mark.parametrize(
+    ("scene", "title"),
+    [("register", "registerNodeManager from NM n1 arrives"), ("heartbeat", "NM n2 is killed"), ("7", "nodeHeartbeat")],
+)
+def test_a_run_without_a_decision_opens_at_its_first_moment_or_change(scene: str, title: str) -> None:
+    opened = Session(find_source(scene, None))
+    opened.go_to_opening()
+    assert opened.step is not None
+    assert title in opened.step.title
+    opened.close()
+
+
+def test_lost_messages_are_one_moment_until_they_pass_again() -> None:
+    opened = Session(Scene(failure.LESSON))
+    opened.look_ahead()
+    lost = [text for kind, text in moments(opened) if kind == "lost"]
+    assert [text for text in lost if "gets no reply" in text] == [
+        "nodeHeartbeat of NM n1 gets no reply",
+        "allocate of AM ann gets no reply",
+        "nodeHeartbeat of NM n2 gets no reply",
+    ]
+    assert "ann, attempt 1 has failed" in lost
+    opened.close()
+
+
+def test_a_node_that_expires_is_a_moment() -> None:
+    opened = Session(find_source("heartbeat", None))
+    opened.look_ahead()
+    assert moments(opened)[-1] == ("lost", "node n2 is lost")
+    opened.close()

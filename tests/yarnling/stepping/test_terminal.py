@@ -103,6 +103,36 @@ async def test_bars_fit_the_width(width: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(60, 16), (80, 24), (140, 45)])
+async def test_the_current_step_is_in_sight_at_every_size(width: int, height: int) -> None:
+    async with opened(width, height) as (pilot, controls):
+        for keys in (("g", "1", "6", "enter"), ("m",), ("d",), ("end",)):
+            await pilot.press(*keys)
+            await pilot.pause()
+            trail = pilot.app.query_one("#trail", Static)
+            lines = shown(pilot, "trail").split("\n")
+            number = str(controls.session.position)
+            current = next(row for row, line in enumerate(lines) if line.split()[:1] == [number])
+            assert trail.region.y + current < pilot.app.query_one("#left").region.bottom
+        assert ("needs 80 x 24" in shown(pilot, "where")) == (width < 80)
+
+
+@pytest.mark.slow
+async def test_the_list_of_moments_leads_to_each_of_them() -> None:
+    async with opened() as (pilot, controls):
+        await pilot.press("m")
+        assert "submitApplication" in shown(pilot, "step")
+        await pilot.press("m", "m", "m")
+        assert "wants ann-c16 back" in shown(pilot, "step")
+        position = controls.session.position
+        await pilot.press("l", "down", "enter")
+        assert "kills ann-c16" in shown(pilot, "step")
+        await pilot.press("l", "up", "escape")
+        await pilot.press("M")
+        assert controls.session.position == position
+
+
+@pytest.mark.slow
 async def test_a_run_is_played_until_it_is_paused_or_over() -> None:
     async with opened() as (pilot, controls):
         app = pilot.app

@@ -114,7 +114,10 @@ def test_the_number_of_runs_is_bounded(controls: Controls) -> None:
 def test_the_ends_of_a_run_are_said(controls: Controls) -> None:
     assert controls.do("back") == "this is the start of the run"
     assert controls.do("previous change") == "there is no change before this position"
+    assert controls.do("previous moment") == "no moment is before this position"
     controls.do("end")
+    assert controls.do("moment") == "no moment follows in this run"
+    assert controls.do("moments") == "these are all moments of the run"
     assert controls.do("next") == "this is the end of the run"
     assert controls.do("heartbeat", "n1") == "no heartbeat that the ResourceManager handles follows in this run"
     assert controls.do("previous heartbeat", "n1") == ""

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from yarnling.cli.app import app
 from yarnling.cli.shared.arguments import UsageException
+from yarnling.report.plot_page import plot_page, plot_svg
 from yarnling.report.spans import SpanKind
 from yarnling.run.reader import read_run
 from yarnling.run.records import Outcome, What
-from yarnling.timeline.plot_data import plot_of_timeline
+from yarnling.timeline.plot_data import MEASURED, plot_of_timeline
 
 RPCS = {"NodeHeartbeat": "nodeHeartbeat", "Allocate": "allocate", "RegisterNode": "registerNodeManager"}
 """{class of an event of the ResourceManager's core: its call}."""
@@ -111,6 +112,21 @@ def test_the_commands_write_pages_and_pictures(killed: Path, tmp_path: Path) -> 
     assert "startContainers: c0005_000002" in picture.read_text()
     assert "Containers by node" in plot.read_text()
     assert (tmp_path / "plot.svg").read_text().startswith("<svg")
+
+
+def test_a_plot_marks_its_moments(killed: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = plot_of_timeline(read_run(killed))
+    texts = [mark.text for mark in plot.marks]
+    assert "node NM-1 is lost" in texts
+    assert [mark.kind for mark in plot.marks if mark.is_opening] == ["placed"]
+    page = plot_page(plot, MEASURED)
+    number = texts.index("node NM-1 is lost")
+    assert f'<li id="moment-{number}"><a href="#moment-{number}">6.000 s <b>lost</b> node NM-1 is lost</a></li>' in page
+    assert f"body:has(#moment-{number}:target) .mark-{number} " in page
+    pictures = page.count("<svg")
+    assert page.count(f'class="mark mark-{number}"') == pictures > 4
+    assert "mark-" not in plot_svg(plot, MEASURED)
 
 
 def test_a_timeline_needs_somewhere_to_go(killed: Path) -> None:

@@ -207,7 +207,12 @@ class StepOptions(Struct, frozen=True, kw_only=True):
     change: Annotated[
         list[str], typer.Option(metavar="STEP:CHANGE", help="Make a change after this step, as '135: kill n2'.")
     ] = []
-    at: Annotated[str, typer.Option(metavar="STEP|TIME", help="Begin at this step, or at a time such as 12.5s.")] = ""
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="STEP|TIME", help="Begin at this step or time, such as 12.5s (default: the first decision)."
+        ),
+    ] = ""
     web: Annotated[bool, typer.Option("--web", help="Serve a page for a browser instead.")] = False
     port: Annotated[int, typer.Option(metavar="PORT", help="Port of --web.", min=0, max=65535)] = 0
     prints: Annotated[

@@ -127,6 +127,33 @@ function nextLost() {
   details.replaceChildren(element("p", "No message that is shown was lost or refused."));
 }
 
+// Goes to a moment: its item if that is shown, or else its time. `moment`: its number.
+function goTo(moment, { describes = true } = {}) {
+  const [time, , , kind, number] = data.moments[moment];
+  view.moment = moment;
+  measure();
+  const index = shown.items.findIndex((item) => item.kind === kind && item.number === number);
+  const place = (index < 0 ? placeOf(time) : shown.items[index].first) * unit();
+  scroller.scrollTop = Math.max(0, place - view.height / 3) / ratio();
+  view.top = scroller.scrollTop * ratio();
+  if (index >= 0 && describes) return choose(index, { scroll: false });
+  close();
+}
+
+const nextMoment = () => { if (data.moments.length) goTo((view.moment + 1) % data.moments.length); };
+
+function listMoments() {
+  const box = byId("moments").querySelector("div");
+  if (!data.moments.length) element("p", "There is none in this run.", box);
+  data.moments.forEach(([time, kind, text], moment) => {
+    const button = element("button", `${seconds(time)} `, box);
+    button.type = "button";
+    element("b", kind, button);
+    button.append(` ${text}`);
+    button.addEventListener("click", () => { byId("moments").open = false; goTo(moment); });
+  });
+}
+
 function zoom(factor) {
   if (view.trueToTime) view.scale = Math.min(200, Math.max(0.001, view.scale * factor));
   else view.row = Math.min(60, Math.max(9, view.row * (factor > 1 ? 1.2 : 1 / 1.2)));
@@ -143,7 +170,7 @@ function setQuiet(on) { wanted.quiet = byId("quiet").checked = on; refresh(); }
 const KEYS = {
   ArrowDown: () => choose(view.chosen < 0 ? firstVisible() : view.chosen + 1), ArrowUp: () => choose(Math.max(0, view.chosen - 1)),
   Home: () => choose(0), End: () => choose(shown.items.length - 1), "+": () => zoom(1.5), "-": () => zoom(1 / 1.5),
-  t: () => setTrueToTime(!view.trueToTime), h: () => setQuiet(!wanted.quiet), n: nextLost, Escape: close,
+  t: () => setTrueToTime(!view.trueToTime), h: () => setQuiet(!wanted.quiet), n: nextLost, m: nextMoment, Escape: close,
 };
 
 const firstVisible = () => lowerBound(shown.items, view.top / unit(), (item) => item.first);
@@ -188,6 +215,7 @@ byId("application").addEventListener("change", (event) => { wanted.app = event.t
 byId("find").addEventListener("change", (event) => { wanted.find = event.target.value.trim().toLowerCase(); refresh(); });
 byId("in").addEventListener("click", () => zoom(1.5));
 byId("out").addEventListener("click", () => zoom(1 / 1.5));
+byId("moment").addEventListener("click", nextMoment);
 byId("lost").addEventListener("click", nextLost);
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("click", (event) => {
@@ -199,7 +227,8 @@ menu("hosts", data.lifelines.map((one, host) => [host, one.title === one.name ? 
 menu("rpcs", counts(RPC).map(([name, count]) => [name, `${name} (${count})`]), wanted.rpcs);
 menu("marks", [...counts(C_KIND).map(([name, count]) => [name, `${name} (${count})`, wanted.kinds]),
   ...counts(D_WHAT).map(([name, count]) => [name, `${name} (${count})`, wanted.whats])], wanted.kinds);
-for (const name of [...new Set([...D_APP, ...C_APP].map((one) => texts[one]))].filter((one) => one).sort())
-  element("option", name.replace(/^application_\d+_/, "app "), byId("application")).value = name;
+for (const [id, name] of Object.entries(data.applications)) element("option", name, byId("application")).value = id;
+listMoments();
 readColours();
 refresh({ keep: false });
+if (data.opening >= 0) goTo(data.opening, { describes: false });

@@ -4,7 +4,7 @@
 const scroller = document.getElementById("scroller"), spacer = document.getElementById("spacer");
 const picture = document.getElementById("picture"), names = document.getElementById("names");
 const GUTTER = 74, COLUMN_MIN = 84, NAMES_HEIGHT = 30, HEIGHT_MAX = 8e6, FONT = "12px system-ui, sans-serif";
-const view = { row: 17, trueToTime: false, scale: 2, chosen: -1, top: 0, width: 0, height: 0, columns: [], wide: 0 };
+const view = { row: 17, trueToTime: false, scale: 2, chosen: -1, moment: -1, top: 0, width: 0, height: 0, columns: [], wide: 0 };
 const colours = {};
 
 function readColours() {

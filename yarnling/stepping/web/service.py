@@ -1,6 +1,6 @@
 """The answers for the page of stepping: the run at its position, and commands that move it.
 
-GET  /state      the position, its step, the steps around it and the cluster
+GET  /state      the position, its step, the steps around it, the moments that are known and the cluster
 POST /command    {"command": "next", "argument": ""}: carries it out, and answers as /state does
 """
 
@@ -17,6 +17,7 @@ from wire.web.pages import page_rows
 from wire.web.request import WebRequest
 from yarn.errors import InvalidArgumentException
 from yarnling.stepping.controls import Controls
+from yarnling.stepping.moments import StepMoment
 from yarnling.stepping.steps import Step
 
 BEFORE, AFTER = 9, 5
@@ -70,6 +71,7 @@ class StepService:
             "known": len(steps),
             "isComplete": session.is_complete,
             "atMs": session.at_ms,
+            "moments": [_as_moment(moment) for moment in session.moments],
             "branches": [branch.name for branch in controls.branches],
             "current": controls.current,
             "said": said,
@@ -77,6 +79,10 @@ class StepService:
             "around": [_in_short(step) for step in around],
             "view": msgspec.to_builtins(session.view()),
         }
+
+
+def _as_moment(moment: StepMoment) -> dict[str, Any]:
+    return {"step": moment.step, "atMs": moment.at_ms, "kind": moment.kind.value, "text": moment.text}
 
 
 def _in_short(step: Step) -> dict[str, Any]:

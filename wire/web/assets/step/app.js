@@ -1,17 +1,17 @@
 // Steps through a simulated run: the keys and buttons, and what the server answers to each command.
 import { html, nothing, render } from "/static/vendor/lit-html.js";
 import { get, post } from "/static/lib/api.js";
-import { happened } from "/static/step/happened.js";
+import { around, happened, moments } from "/static/step/happened.js";
 import { cluster } from "/static/step/cluster.js";
 
 // [command, words, key]
 const MOVES = [
-  ["back", "Back", "b"], ["next", "Next event", "n"], ["heartbeat", "Next heartbeat", "h"], ["change", "Next change", "c"],
+  ["back", "Back", "b"], ["next", "Next event", "n"], ["moment", "Next moment", "m"], ["heartbeat", "Next heartbeat", "h"], ["change", "Next change", "c"],
 ];
 const KEYS = new Map([
   ...MOVES.map(([command, , key]) => [key, command]),
   [" ", "next"], ["Backspace", "back"], ["ArrowRight", "next"], ["ArrowLeft", "back"],
-  ["H", "previous heartbeat"], ["C", "previous change"], ["Home", "start"], ["End", "end"],
+  ["H", "previous heartbeat"], ["C", "previous change"], ["M", "previous moment"], ["Home", "start"], ["End", "end"],
 ]);
 const part = (name) => document.getElementById(name);
 let state = null;
@@ -113,8 +113,9 @@ function draw() {
     part("header")
   );
   if (!state) return;
-  render(html`<div class="columns"><section aria-label="What happened">${happened(state, command)}</section>
-    <section aria-label="The cluster after it">${cluster(state.view, command)}</section></div>`, part("main"));
+  render(html`<div class="columns"><section class="what" aria-label="What happened">${happened(state)}</section>
+    <section class="cluster" aria-label="The cluster after it">${cluster(state.view, command)}</section>
+    <section class="around" aria-label="Other steps">${around(state, command)}${moments(state, command)}</section></div>`, part("main"));
   render(html`<p>The same in a terminal: <code class="repeat">${state.repeated}</code></p>
     <p>Changes: <code>kill</code>, <code>start</code>, <code>pause</code>, <code>resume</code>, <code>remove</code>, <code>cut</code> or <code>join</code> a node (<code>n2</code>);
     <code>kill rm</code>, <code>start rm</code>; <code>kill</code> an application or a container; <code>submit eve queue=a containers=4 memory=2048 seconds=30</code>;

@@ -10,13 +10,24 @@ const WORDS = {
 };
 const seconds = (ms) => `${(ms / 1000).toFixed(3)} s`;
 
-export function happened({ step, around, position }, command) {
-  return html`${step ? now(step) : html`<div class="now"><h2>Nothing has happened yet</h2><p>Press n for the first event.</p></div>`}
-    <h3>Steps around it</h3>
-    <ol class="trail">${around.map((other) => html`<li class=${other.isChange ? "changed" : ""}>
-      <button aria-current=${other.number === position ? "step" : nothing} @click=${() => command("step", other.number)}>
-        <span>${other.number}</span><span>${seconds(other.atMs)}</span><span>${other.place}</span><span title=${other.title}>${other.title}</span>
-      </button></li>`)}</ol>`;
+export const happened = ({ step }) => step ? now(step)
+  : html`<div class="now"><h2>Nothing has happened yet</h2><p>Press n for the first event.</p></div>`;
+
+export const around = (state, command) => html`<h3>Steps around it</h3>
+  <ol class="trail">${state.around.map((other) => html`<li class=${other.isChange ? "changed" : ""}>
+    <button aria-current=${other.number === state.position ? "step" : nothing} @click=${() => command("step", other.number)}>
+      <span>${other.number}</span><span>${seconds(other.atMs)}</span><span>${other.place}</span><span title=${other.title}>${other.title}</span>
+    </button></li>`)}</ol>`;
+
+// The list of moments; the last one up to the position is the current one.
+export function moments(state, command) {
+  const current = state.moments.findLastIndex((moment) => moment.step <= state.position);
+  return html`<details class="moments" open><summary>Moments</summary>
+    ${state.moments.length ? html`<ol class="trail">${state.moments.map((moment, index) => html`<li>
+      <button aria-current=${index === current ? "step" : nothing} @click=${() => command("step", moment.step)}>
+        <span>${moment.step}</span><span>${seconds(moment.atMs)}</span><span class=${moment.kind}>${moment.kind}</span><span class="whole">${moment.text}</span>
+      </button></li>`)}</ol>` : html`<p class="quiet">None so far.</p>`}
+    ${state.isComplete ? nothing : html`<button @click=${() => command("moments")}>Look further</button>`}</details>`;
 }
 
 const now = (step) => html`<div class="now"><p class="when">${seconds(step.atMs)} · ${step.place}</p>
