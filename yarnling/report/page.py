@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import Struct
 
 from yarnling.report.escapes import shown
-from yarnling.report.spans import Mark
+from yarnling.report.spans import MarkedTime
 
 TEMPLATES = Path(__file__).with_name("templates")
 ROWS_OPEN_MAX = 12
@@ -97,7 +97,7 @@ class Page(Struct, frozen=True):
     footer: str = ""
     changes: Table | None = None
     links: tuple[tuple[str, str], ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[MarkedTime, ...] = ()
 
 
 class Fragment(Struct, frozen=True):

@@ -32,7 +32,7 @@ class Span(Struct, frozen=True):
     is_preempted: bool = False
 
 
-class Mark(Struct, frozen=True):
+class MarkedTime(Struct, frozen=True):
     """A moment of the run, since its start. `is_opening`: marked in the pictures until another one is chosen."""
 
     at_ms: int
@@ -51,7 +51,7 @@ class Plot(Struct, frozen=True):
     spans: tuple[Span, ...]
     queues: tuple[QueueSeries, ...]
     headrooms: tuple[HeadroomSeries, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[MarkedTime, ...] = ()
 
 
 class SpanRow(Struct, frozen=True):

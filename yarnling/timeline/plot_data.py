@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
 from yarnling.report.curves import POINTS_MAX, HeadroomSeries, QueueSeries
-from yarnling.report.spans import Mark, Plot, Span, SpanKind, ordered
+from yarnling.report.spans import MarkedTime, Plot, Span, SpanKind, ordered
 from yarnling.run.moments import moments_of, opening
 from yarnling.run.names import short
 from yarnling.run.records import RecordedRun, Role, What
@@ -48,12 +48,14 @@ def plot_of_timeline(timeline: RecordedRun) -> Plot:
     )
 
 
-def _marks(timeline: RecordedRun) -> tuple[Mark, ...]:
+def _marks(timeline: RecordedRun) -> tuple[MarkedTime, ...]:
     """The moments of the run; of many, the first ones."""
     titles = {one.name: one.title for one in timeline.lifelines if one.role is not Role.AM}
     found = moments_of(timeline, lambda name: titles.get(name) or short(name))[:MARKS_MAX]
     first = opening(found)
-    return tuple(Mark(max(0, one.at_ms - timeline.from_ms), one.kind.value, one.text, one is first) for one in found)
+    return tuple(
+        MarkedTime(max(0, one.at_ms - timeline.from_ms), one.kind.value, one.text, one is first) for one in found
+    )
 
 
 def _names(applications: Iterable[str]) -> dict[str, str]:
