@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rm.scheduler.config.queue_configuration import FAIR, FIFO, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS
+from yarn.resource import NONE, Resource
 from yarn.settings.scheduler import MAXIMUM_AM_RESOURCE_PERCENT
 from yarnling.lessons.catalogue import find_lesson
+from yarnling.lessons.chapters import limits
 from yarnling.lessons.chapters.ordering import POLICIES
 from yarnling.lessons.scene.story import Rows, Story, Text
 
@@ -64,6 +66,13 @@ def test_the_default_calculator_shows_one_vcore_a_container_and_fills_nodes_by_m
 def test_the_dominant_calculator_stops_at_the_vcores_of_the_nodes() -> None:
     facts = measured("dominant", "dominant")
     assert (facts["shown"], facts["busiest"], facts["etl"]) == (13, 8, 3)
+
+
+@pytest.mark.parametrize(("calculator", "vcores", "counts"), [("default", "25%", "22%"), ("dominant", "81%", "81%")])
+def test_an_application_counts_by_its_memory_or_by_its_dominant_share(
+    calculator: str, vcores: str, counts: str
+) -> None:
+    assert tables(find_lesson("dominant").play(calculator))[2][0] == ("spark", "22%", vcores, counts)
 
 
 # Lesson 15: cases G1, G2, E7; recording labels-511
@@ -127,6 +136,13 @@ def test_ams_above_the_share_of_queue_or_user_wait(
     assert (facts["ann_runs"], facts["bob_runs"]) == running
     assert (facts["ann_waits"], facts["bob_waits"]) == waiting
     assert (facts["queue_limit_mb"], facts["user_limit_mb"]) == limits_mb
+
+
+def test_a_parent_has_no_am_limits() -> None:
+    stage = limits.set_up(10)
+    stage.run(10)
+    assert stage.view.am_limits("root") == (NONE, NONE)
+    assert stage.view.am_limits("root.b")[0] == Resource(4096, 1)
 
 
 def test_applications_above_the_limit_of_a_user_or_a_queue_are_refused() -> None:

@@ -58,6 +58,11 @@ def play(calculator: str, trace: RunTrace | None = None) -> Story:
     narrator.table(
         ("node", "memory in use", "vcores of the node", "vcores that YARN shows", "vcores asked"), *_of_nodes(stage)
     )
+    narrator.say("Shares of the cluster, and the one by which the calculator compares:")
+    narrator.table(
+        ("application", "of the memory", "of the vcores", "counts"),
+        *(_shares(stage, name, calculator) for name in ("spark", "etl")),
+    )
     for name in ("spark", "etl"):
         sentence = stage.verdict(name)
         if sentence:
@@ -65,11 +70,11 @@ def play(calculator: str, trace: RunTrace | None = None) -> Story:
     counts = {vcores: _containers_of_a_node(calculator, vcores) for vcores in ASKED_VCORES}
     narrator.say(
         "So the number of containers on a node is bounded by what the calculator counts. Containers of "
-        f"{TASK.memory_mb} MB on a node of {NODE.memory_mb} MB and {NODE.vcores} vcores, by the vcores that each "
-        "requests:"
+        f"{TASK.memory_mb} MB on a node of {NODE.memory_mb} MB and {NODE.vcores} vcores, by the vcores "
+        "that each requests:"
     )
     bars = tuple(Bar(f"{vcores} vcore{'s'[: vcores > 1]}", count) for vcores, count in counts.items())
-    narrator.draw(Bars("Containers on a node", "containers", bars))
+    narrator.draw(Bars("Containers on a node, by the vcores that each requests", "containers", bars))
     facts = _measured(stage)
     return narrator.story(_question(calculator, facts), facts)
 
@@ -83,6 +88,15 @@ def _of_application(stage: Stage, name: str) -> tuple[object, ...]:
     held = [each.resource for each in stage.held(name)]
     shown = sum(each.vcores for each in held)
     return name, len(held), sum(map(_asked_vcores, held)), shown, f"{sum(each.memory_mb for each in held)} MB"
+
+
+def _shares(stage: Stage, name: str, calculator: str) -> tuple[str, ...]:
+    """The application's shares of memory and vcores, as YARN counts them, and the one that the calculator takes."""
+    held = [each.resource for each in stage.held(name)]
+    memory = sum(each.memory_mb for each in held) / (2 * NODE.memory_mb)
+    vcores = sum(each.vcores for each in held) / (2 * NODE.vcores)
+    counts = max(memory, vcores) if calculator == DOMINANT else memory
+    return name, *(f"{share:.0%}" for share in (memory, vcores, counts))
 
 
 def _of_nodes(stage: Stage) -> list[tuple[object, ...]]:
@@ -130,8 +144,8 @@ def _question(calculator: str, facts: dict[str, int]) -> Question:
             f"{total_mb} MB are idle, and etl has {facts['etl']} containers: where cores are the scarce resource, "
             "memory is left over. How many vcores a NodeManager reports is a setting "
             "(yarn.nodemanager.resource.cpu-vcores), and may be more than its cores where tasks wait a lot.",
-            "Queues and users are compared by their dominant share then, the largest of their shares of the cluster's "
-            "resources: 8 of 16 vcores count more than 4 of 32 GB.",
+            "Queues and users are compared by their dominant share then, the largest of their shares: spark counts by "
+            "its vcores, although it has little memory.",
         )
     return Question(
         f"The calculator is the {calculator} one. How many vcores does YARN show for spark, and how many vcores are "

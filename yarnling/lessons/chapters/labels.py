@@ -162,6 +162,8 @@ LESSON = Lesson(
         "exclusive": "only requests that name the label run there.",
         "shared": "idle nodes with the label are lent to requests that name none.",
         ACCESSIBLE: "the labels that a queue may use.",
+        "default-node-label-expression": "the label of a queue's requests that name none, so that users of the queue "
+        "need not know it.",
     },
     WordChoice("label", (EXCLUSIVE, SHARED, PREEMPTED), "how the label is defined, and whether preemption is enabled"),
     set_up,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from yarn.resource import Resource
 from yarnling.lessons.scene.application import Wanted
@@ -10,10 +11,12 @@ from yarnling.lessons.scene.lesson import Lesson, Narrator, WordChoice
 from yarnling.lessons.scene.settings import SCHEDULER, queues
 from yarnling.lessons.scene.stage import Stage
 from yarnling.lessons.scene.story import Question, Story
+from yarnling.report.curves import Bar, Bars
 from yarnling.run.names import CLIENT, RM
 from yarnling.simulation.trace_file import RunTrace
 
 UNTIL_S = 30.0
+QUEUES = ("root.default", "root.etl", "root.adhoc", "root.x.dev", "root.y.dev")
 TREE = queues({"default": "10", "etl": "30", "adhoc": "30", "x": "15", "x.dev": "100", "y": "15", "y.dev": "100"})
 MAPPINGS = f"{SCHEDULER}queue-mappings"
 OVERRIDE = f"{MAPPINGS}-override.enable"
@@ -83,6 +86,9 @@ def play(rules: str, trace: RunTrace | None = None) -> Story:
         if words:
             narrator.say(f"{name}: {words}")
     measured = {name: queue for name, (queue, _) in placed.items()}
+    counts = Counter(measured.values())
+    bars = tuple(Bar(queue, counts[queue]) for queue in (*QUEUES, NOWHERE))
+    narrator.draw(Bars("Applications in each queue", f"of {len(SUBMISSIONS)}", bars))
     return narrator.story(_question(rules, measured), measured)
 
 
