@@ -1,9 +1,17 @@
-"""The resources that a node offers, configured or detected."""
+"""The resources that a node offers, configured or detected.
+
+golden/node_resources.json has what Hadoop 3.4.1's NodeManager offers, by RecordResources.java: `heap_mb` is its heap.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from nm.core.settings import Hardware, node_resource, physical_resource
 from nm.shell.host_environment import hardware
@@ -14,6 +22,7 @@ from yarn.resource import Resource
 MACHINE = Hardware(memory_mb=16_000, cores=4, threads=8)
 RESOURCE = "yarn.nodemanager.resource."
 DETECT = {RESOURCE + "detect-hardware-capabilities": "true"}
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "node_resources.json").read_text())
 
 
 def offered(settings: dict[str, str], machine: Hardware = MACHINE) -> Resource:
@@ -37,6 +46,15 @@ def offered(settings: dict[str, str], machine: Hardware = MACHINE) -> Resource:
 )
 def test_a_node_offers_what_is_configured_or_detected(settings: dict[str, str], resource: Resource) -> None:
     assert offered(settings) == resource
+
+
+@pytest.mark.case("H1")
+@pytest.mark.parametrize("node", RECORDED["nodes"], ids=lambda node: " ".join(node["settings"].values()) or "defaults")
+def test_hadoops_node_manager_offers_the_same(node: dict[str, Any]) -> None:
+    """By default 8192 MB and 8 vcores, whatever the machine has. Of detected memory Hadoop keeps twice its heap."""
+    reserved = RESOURCE + "system-reserved-memory-mb" in node["settings"]
+    machine = MACHINE if reserved else replace(MACHINE, memory_mb=MACHINE.memory_mb - 2 * RECORDED["heap_mb"])
+    assert offered(node["settings"], machine) == Resource(node["memory_mb"], node["vcores"])
 
 
 def test_a_reservation_of_all_memory_is_refused() -> None:
