@@ -138,8 +138,8 @@ def _question(policy: str, priority: int, facts: dict[str, int]) -> Question:
     else:
         why = [
             f"{policy} offers each node first to the application that came first. As long as early requests more than "
-            f"it has, late gets nothing, not even its AM: it waits for {waited_s:.1f} s. It is the same user's: the "
-            "policy looks at applications, not at users, so ann blocks herself.",
+            f"it has, late gets nothing, not even its AM: it waits for {waited_s:.1f} s. Both are ann's: the policy "
+            "looks at applications, not at users, so she blocks herself.",
         ]
     if policy == "fifo-for-pending-apps":
         why.append(
