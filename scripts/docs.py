@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "build" / "pages"
+STEP_PAGES = ROOT / "build" / "step-pages"
+"""What scripts/step_pages.py has written for docs/lessons."""
 COPIED = ("*.md", "LICENSE", "docs/**/*", "examples/**/*", "tests/conformance/README.md")
 """The files of the site, as patterns below the root. Pages among them must be in the navigation of mkdocs.yml."""
 
@@ -26,6 +28,8 @@ def main() -> int:
                 copy = PAGES / path.relative_to(ROOT)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, copy)
+    for path in STEP_PAGES.glob("*.html"):
+        shutil.copyfile(path, PAGES / "docs" / "lessons" / path.name)
     # Material announces its end of life in each build (docs/design/packaging.md).
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     mkdocs = Path(sys.executable).with_name("mkdocs")

@@ -35,3 +35,10 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_navigation_has_a_part_for_each_reader() -> None:
     assert [name for entry in NAVIGATION for name in entry] == READERS
+
+
+def test_each_lesson_links_to_the_page_in_which_it_is_stepped_through() -> None:
+    pages = [path for path in (ROOT / "docs" / "lessons").glob("*-*.md") if path.name[0].isdigit()]
+    assert len(pages) >= 9
+    for path in pages:
+        assert f"(step-{path.stem}.html)" in path.read_text(), path

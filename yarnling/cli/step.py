@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from msgspec import to_builtins
+from rich.progress import Progress
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cli.options.simulate import StepOptions
-from yarnling.cli.shared.arguments import reading_arguments
-from yarnling.cli.shared.output import print_json, terminal
+from yarnling.cli.shared.arguments import check_output_file, reading_arguments
+from yarnling.cli.shared.output import notices, print_json, terminal
+from yarnling.cli.timeline import PAGES, write
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.report.listing import PIPE_WIDTH
 from yarnling.stepping.changes import ClusterChange
-from yarnling.stepping.controls import Controls
+from yarnling.stepping.controls import Controls, go_to
 from yarnling.stepping.panes import step_text
 from yarnling.stepping.player import Made
 from yarnling.stepping.session import STEPS_MAX, Session
@@ -24,6 +28,9 @@ from yarnling.stepping.sources import Source, find_source
 
 def run(options: StepOptions) -> int:
     """Open the run. Raises YarnException for a source, a change or a position that is not valid."""
+    if options.out is not None:
+        _write(options, options.out)
+        return 0
     with without_logs():
         with reading_arguments():
             controls = Controls(_source(options), tuple(_changes(options.change)))
@@ -59,6 +66,38 @@ def _show(controls: Controls, options: StepOptions) -> int:
     return 0
 
 
+def _write(options: StepOptions, path: Path) -> None:
+    """Write the run as a page. Raises YarnException if an option contradicts, or the page would be too large."""
+    from yarnling.stepping.web.exported import exported_page
+
+    check_output_file(path, *PAGES)
+    if options.web or options.prints or options.as_json:
+        raise InvalidArgumentException(f"-o {path} writes a page: leave out --web, --print and --json")
+    with without_logs(), _progress() as progress:
+        with reading_arguments():
+            source, changes = _source(options), tuple(_changes(options.change))
+        page = exported_page(source, changes, lambda session: _go_in(session, options.at), progress)
+    write(path, page)
+
+
+def _go_in(session: Session, at: str) -> None:
+    """Go where a page opens: to a step, to a time, or to the first decision."""
+    with reading_arguments():
+        if at:
+            go_to(session, at)
+        else:
+            session.go_to_opening()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[float], None]]:
+    """Show a bar for the share that is done."""
+    console = notices()
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("runs", total=1)
+        yield lambda share: progress.update(task, completed=share)
+
+
 def _source(options: StepOptions) -> Source:
     if options.workload is None:
         if options.nodes is not None or options.conf is not None or options.define:
@@ -91,7 +130,7 @@ def _go_to(controls: Controls, options: StepOptions) -> None:
     if not (options.prints or options.as_json):
         controls.do("opening")
     if options.at:
-        controls.do("time" if options.at.endswith("s") else "step", options.at)
+        go_to(controls.session, options.at)
 
 
 def _print(session: Session, *, as_json: bool) -> None:

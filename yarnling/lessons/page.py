@@ -19,6 +19,11 @@ def file_name(lesson: Lesson) -> str:
     return f"{lesson.number}-{lesson.name}.md"
 
 
+def step_page(lesson: Lesson) -> str:
+    """The file of the page in which a reader steps through the lesson; scripts/docs makes it."""
+    return f"step-{lesson.number}-{lesson.name}.html"
+
+
 def command(lesson: Lesson, setting: Setting | None = None) -> str:
     return f"yarnling lesson {lesson.number}" + ("" if setting is None else f" {words_of(lesson, setting)}")
 
@@ -62,6 +67,8 @@ def page(lesson: Lesson) -> str:
         f"`{first} -o page.html` draws the same as a page, on which each message shows its fields. "
         "Time is virtual: the cores of the daemons run as in a real cluster, in milliseconds. Times are in seconds "
         "since the start; each line belongs to the message, the state change (`*`) or the decision on its lifelines.",
+        f"[Go through it event by event]({step_page(lesson)}), in this browser (on the documentation's site), or with "
+        f"`yarnling simulate step {lesson.number}`.",
         f"```text\n{output(lesson, lesson.defaults, answered=False, introduced=False)}```",
         "## Change a number" if isinstance(lesson.option, Number) else "## Change a word",
         *(_described(option) for option in lesson.options[:-1]),

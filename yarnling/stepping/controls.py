@@ -68,11 +68,7 @@ class Controls:
 
     def repeated(self) -> str:
         """The command line that opens this run at this position."""
-        session = self.session
-        words = ["yarnling", "simulate", "step", *self.source.arguments]
-        for made in session.changes:
-            words += ["--change", f"{made.position}: {made.change.text}"]
-        return shlex.join([*words, "--at", str(session.position)])
+        return f"{command_line(self.session)} --at {self.session.position}"
 
     def close(self) -> None:
         for branch in self.branches:
@@ -90,13 +86,7 @@ class Controls:
         return ""
 
     def _go_to_time(self, text: str) -> str:
-        try:
-            seconds = float(text.strip().removesuffix("s"))
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds <= TIME_MAX_S:
-            raise InvalidArgumentException(f"{text[:40]!r} is not a time in seconds from 0 to {TIME_MAX_S:g}")
-        self.session.go_to_time(round(1000 * seconds))
+        self.session.go_to_time(_milliseconds(text))
         return ""
 
     def _find(self, wanted: Callable[[Step], bool], what: str) -> str:
@@ -146,6 +136,32 @@ class Controls:
             )
         self.current = int(text)
         return ""
+
+
+def command_line(session: Session) -> str:
+    """The command that opens the session's run."""
+    words = ["yarnling", "simulate", "step", *session.source.arguments]
+    for made in session.changes:
+        words += ["--change", f"{made.position}: {made.change.text}"]
+    return shlex.join(words)
+
+
+def go_to(session: Session, at: str) -> None:
+    """Go to a step, or with the letter s to a time. Raises InvalidArgumentException for any other text."""
+    if at.endswith("s"):
+        session.go_to_time(_milliseconds(at))
+    else:
+        session.go_to(_count(at))
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        seconds = float(text.strip().removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= TIME_MAX_S:
+        raise InvalidArgumentException(f"{text[:40]!r} is not a time in seconds from 0 to {TIME_MAX_S:g}")
+    return round(1000 * seconds)
 
 
 def _name(changes: tuple[Made, ...]) -> str:

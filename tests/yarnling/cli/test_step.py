@@ -34,6 +34,18 @@ def test_the_steps_of_a_run_with_changes_are_printed_as_json() -> None:
     assert found[120]["title"] == "kill n2"
 
 
+def test_a_page_is_written_and_contradictions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    assert "Written: " in step("register", "-o", path, "--at", "2s")
+    assert 30_000 < path.stat().st_size < 200_000
+    with pytest.raises(UsageException, match=r"cannot write .txt here"):
+        step("register", "-o", tmp_path / "page.txt")
+    with pytest.raises(YarnException, match="leave out --web, --print and --json"):
+        step("register", "-o", path, "--print")
+    with pytest.raises(UsageException, match="is not a time in seconds"):
+        step("register", "-o", path, "--at", "xs")
+
+
 def test_without_a_terminal_a_pipe_or_a_browser_is_named() -> None:
     with pytest.raises(YarnException, match="stepping needs a terminal: use --print for a pipe, or --web"):
         step("allocate")

@@ -215,6 +215,9 @@ class StepOptions(Struct, frozen=True, kw_only=True):
     ] = ""
     web: Annotated[bool, typer.Option("--web", help="Serve a page for a browser instead.")] = False
     port: Annotated[int, typer.Option(metavar="PORT", help="Port of --web.", min=0, max=65535)] = 0
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a page that needs no server instead.")
+    ] = None
     prints: Annotated[
         bool, typer.Option("--print", help="Print the steps up to --at instead of showing them one by one.")
     ] = False

@@ -17,8 +17,7 @@ from wire.web.pages import page_rows
 from wire.web.request import WebRequest
 from yarn.errors import InvalidArgumentException
 from yarnling.stepping.controls import Controls
-from yarnling.stepping.moments import StepMoment
-from yarnling.stepping.steps import Step
+from yarnling.stepping.web.objects import moment_object, short_step_object, step_object
 
 BEFORE, AFTER = 9, 5
 """The number of steps around that the current one are listed, as far as they are known."""
@@ -71,30 +70,11 @@ class StepService:
             "known": len(steps),
             "isComplete": session.is_complete,
             "atMs": session.at_ms,
-            "moments": [_as_moment(moment) for moment in session.moments],
+            "moments": [moment_object(moment) for moment in session.moments],
             "branches": [branch.name for branch in controls.branches],
             "current": controls.current,
             "said": said,
-            "step": None if session.step is None else _with_lines(session.step),
-            "around": [_in_short(step) for step in around],
+            "step": None if session.step is None else step_object(session.step),
+            "around": [short_step_object(step) for step in around],
             "view": msgspec.to_builtins(session.view()),
         }
-
-
-def _as_moment(moment: StepMoment) -> dict[str, Any]:
-    return {"step": moment.step, "atMs": moment.at_ms, "kind": moment.kind.value, "text": moment.text}
-
-
-def _in_short(step: Step) -> dict[str, Any]:
-    return {
-        "number": step.number,
-        "atMs": step.at_ms,
-        "place": step.place,
-        "title": step.title,
-        "isChange": step.is_change,
-    }
-
-
-def _with_lines(step: Step) -> dict[str, Any]:
-    lines = [{"kind": line.kind.value, "text": line.text} for line in step.lines]
-    return {**_in_short(step), "fields": step.fields, "lines": lines}

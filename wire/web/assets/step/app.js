@@ -1,7 +1,7 @@
 // Steps through a simulated run: the keys and buttons, and what the server answers to each command.
 import { html, nothing, render } from "/static/vendor/lit-html.js";
-import { get, post } from "/static/lib/api.js";
-import { around, happened, moments } from "/static/step/happened.js";
+import { command as carryOut, load as loaded } from "/static/step/source.js";
+import { around, happened, moments, whatIf } from "/static/step/happened.js";
 import { cluster } from "/static/step/cluster.js";
 
 // [command, words, key]
@@ -22,7 +22,7 @@ const PLAY_MS = 400; // between two events while the run is played
 
 async function load() {
   try {
-    state = await get("/state");
+    state = await loaded();
   } catch (error) {
     said = `the run cannot be reached: ${error.message}`;
   }
@@ -34,7 +34,7 @@ async function command(name, argument = "") {
   isBusy = true;
   let isDone = false;
   try {
-    state = await post("/command", { command: name, argument: String(argument) });
+    state = await carryOut(name, String(argument));
     said = state.said;
     isDone = true;
   } catch (error) {
@@ -70,8 +70,8 @@ function pressed(event) {
   if (event.key === "f" || event.key === "k" || event.key === "g") {
     event.preventDefault();
     const field = document.querySelector(event.key === "g" ? "form.time input" : "form.fork input");
-    if (event.key === "k") field.value = "kill ";
-    field.focus();
+    if (event.key === "k" && field) field.value = "kill ";
+    field?.focus();
     return;
   }
   const node = /^[1-9]$/.test(event.key) && state?.view.nodes[event.key - 1];
@@ -93,16 +93,20 @@ const toolbar = () => html`<div class="toolbar" role="toolbar" aria-label="Move 
     <form class="time" @submit=${(event) => submitted(event, "time")}>
       <input name="argument" aria-label="Go to a time, in seconds" placeholder="12.5 s" inputmode="decimal" autocomplete="off">
       <button>Go<kbd>g</kbd></button></form>
-    <form class="fork" @submit=${(event) => submitted(event, "fork")}>
+    ${state?.forks ? nothing : html`<form class="fork" @submit=${(event) => submitted(event, "fork")}>
       <input name="argument" aria-label="A change, with which another run goes on from here" maxlength="500" autocomplete="off"
         placeholder="kill n2, or: submit eve containers=4">
-      <button>Fork<kbd>f</kbd></button></form>
+      <button>Fork<kbd>f</kbd></button></form>`}
   </div>`;
 
 const runs = () => (state.branches.length < 2 ? (state.repeated.includes("--change") ? state.branches[0] : nothing) : html`<label>run
     <select @change=${(event) => command("branch", event.target.value)}>
       ${state.branches.map((name, index) => html`<option value=${index} ?selected=${index === state.current}>${index + 1}: ${name}</option>`)}
     </select></label>`);
+
+// True if the run can go on with this change from here: always with a server, else if the page has the fork.
+const canFork = (text) => !state.forks
+  || (state.current === 0 && state.forks.some((fork) => fork.step === state.position && fork.text === text));
 
 function draw() {
   if (state) document.title = `${state.position}: ${state.title}`;
@@ -114,12 +118,12 @@ function draw() {
   );
   if (!state) return;
   render(html`<div class="columns"><section class="what" aria-label="What happened">${happened(state)}</section>
-    <section class="cluster" aria-label="The cluster after it">${cluster(state.view, command)}</section>
-    <section class="around" aria-label="Other steps">${around(state, command)}${moments(state, command)}</section></div>`, part("main"));
+    <section class="cluster" aria-label="The cluster after it">${cluster(state.view, command, canFork)}</section>
+    <section class="around" aria-label="Other steps">${around(state, command)}${whatIf(state, command)}${moments(state, command)}</section></div>`, part("main"));
   render(html`<p>The same in a terminal: <code class="repeat">${state.repeated}</code></p>
-    <p>Changes: <code>kill</code>, <code>start</code>, <code>pause</code>, <code>resume</code>, <code>remove</code>, <code>cut</code> or <code>join</code> a node (<code>n2</code>);
+    ${state.forks ? html`<p>This page is a file and needs no server. With yarnling, any change can be made at any step.</p>` : html`<p>Changes: <code>kill</code>, <code>start</code>, <code>pause</code>, <code>resume</code>, <code>remove</code>, <code>cut</code> or <code>join</code> a node (<code>n2</code>);
     <code>kill rm</code>, <code>start rm</code>; <code>kill</code> an application or a container; <code>submit eve queue=a containers=4 memory=2048 seconds=30</code>;
-    <code>set root.a.capacity=30 root.b.capacity=70</code>.</p>`, part("footer"));
+    <code>set root.a.capacity=30 root.b.capacity=70</code>.</p>`}`, part("footer"));
 }
 
 part("main").replaceChildren();

@@ -7,10 +7,10 @@ const NAMED_MAX = 16;
 const listed = (names) => names.slice(0, NAMED_MAX).join(" ") + (names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : "");
 const colour = (number) => `c${number % 8}`;
 
-export const cluster = (view, command) => html`${hatch}
+export const cluster = (view, command, canFork) => html`${hatch}
   ${view.rm === "running" ? nothing : html`<p class="error">The ResourceManager is ${view.rm}.</p>`}
   <h2>Queues</h2>${queues(view.queues)}
-  <h2>Nodes</h2>${view.nodes.map((node) => nodeRow(node, Math.max(...view.nodes.map((other) => other.memory_mb)), command))}
+  <h2>Nodes</h2>${view.nodes.map((node) => nodeRow(node, Math.max(...view.nodes.map((other) => other.memory_mb)), command, canFork))}
   <h2>Applications</h2>${view.applications.length ? view.applications.map(application) : html`<p class="quiet">None.</p>`}`;
 
 function queues(all) {
@@ -33,7 +33,7 @@ function queueRow(queue, total) {
       (user) => html`${user.name} ${memory(user.used_mb)}, limit ${memory(user.limit_mb)}${user.is_active ? "" : ", wants no more"}<br>`)}</td></tr>` : nothing}`;
 }
 
-function nodeRow(node, scale, command) {
+function nodeRow(node, scale, command, canFork) {
   const used = node.containers.reduce((sum, box) => sum + box.memory_mb, 0);
   const parts = node.containers.map((box) => ({
     amount: box.memory_mb, kind: `container ${colour(box.application)}`,
@@ -48,7 +48,7 @@ function nodeRow(node, scale, command) {
   const verb = node.process === "down" ? "start" : "kill";
   const problems = [node.process === "running" ? "" : `process ${node.process}`, node.state === "RUNNING" ? "" : node.state].filter(Boolean);
   return html`<div class="node"><span>${node.name} <span class="quiet">${node.label}</span>
-      <span class="controls"><button @click=${() => command("fork", `${verb} ${node.name}`)}>${verb}<span class="hidden"> ${node.name}</span></button></span></span>
+      ${canFork(`${verb} ${node.name}`) ? html`<span class="controls"><button @click=${() => command("fork", `${verb} ${node.name}`)}>${verb}<span class="hidden"> ${node.name}</span></button></span>` : nothing}</span>
     ${nodeBar({ parts, total: node.memory_mb, scale, label })}
     <span class="quiet">${memory(used)} of ${memory(node.memory_mb)}
       ${node.reserved ? html`<br>reserved for ${node.reserved.name} (${memory(node.reserved.memory_mb)})` : nothing}

@@ -19,6 +19,13 @@ export const around = (state, command) => html`<h3>Steps around it</h3>
       <span>${other.number}</span><span>${seconds(other.atMs)}</span><span>${other.place}</span><span title=${other.title}>${other.title}</span>
     </button></li>`)}</ol>`;
 
+// The forks that a page in a file has.
+export const whatIf = (state, command) => (state.forks ? html`<h3>What if?</h3>
+  <ol class="trail">${state.forks.map((fork, number) => html`<li><button aria-current=${fork.branch === state.current ? "step" : nothing}
+    @click=${() => command("what if", number)}><span>${fork.step}</span><span>${seconds(fork.atMs)}</span><span class="done">what if</span>
+    <span class="whole">${fork.words}?</span></button></li>`)}</ol>
+  ${state.current ? html`<button @click=${() => command("branch", 0)}>Back to the run</button>` : nothing}` : nothing);
+
 // The list of moments; the last one up to the position is the current one.
 export function moments(state, command) {
   const current = state.moments.findLastIndex((moment) => moment.step <= state.position);
@@ -27,7 +34,7 @@ export function moments(state, command) {
       <button aria-current=${index === current ? "step" : nothing} @click=${() => command("step", moment.step)}>
         <span>${moment.step}</span><span>${seconds(moment.atMs)}</span><span class=${moment.kind}>${moment.kind}</span><span class="whole">${moment.text}</span>
       </button></li>`)}</ol>` : html`<p class="quiet">None so far.</p>`}
-    ${state.isComplete ? nothing : html`<button @click=${() => command("moments")}>Look further</button>`}</details>`;
+    ${state.isComplete || state.forks ? nothing : html`<button @click=${() => command("moments")}>Look further</button>`}</details>`;
 }
 
 const now = (step) => html`<div class="now"><p class="when">${seconds(step.atMs)} · ${step.place}</p>
