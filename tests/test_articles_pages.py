@@ -27,8 +27,8 @@ NOT_YET = {"10", "11", "12", *map(str, range(18, 24))}
 ARTICLES, CLAIMS = ((ROOT / "docs" / name).read_text() for name in ("articles.md", "what-hadoop-does.md"))
 MECHANISMS = [line.strip("| ").split(" | ") for line in ARTICLES.splitlines() if re.match(r"\| \d+ \|", line)]
 ROWS = [line.strip("| ").split(" | ") for line in CLAIMS.splitlines() if re.match(r"\| (?!you |---)", line)]
-COMMANDS = sorted({row[-2].strip("`") for row in [*MECHANISMS, *ROWS] if row[-2].startswith("`")})
-PROOFS = sorted({proof for row in [*MECHANISMS, *ROWS] for proof in row[-1].split(", ")})
+COMMANDS = sorted({row[-2].strip("`") for row in [*MECHANISMS, *ROWS] if re.match("`(yarnling|python) ", row[-2])})
+PROOFS = sorted({proof.strip("`") for row in [*MECHANISMS, *ROWS] for proof in row[-1].split(", ")})
 
 
 def parse(command: Any, words: list[str]) -> None:
