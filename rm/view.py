@@ -29,7 +29,7 @@ from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.rm_container import RMContainer
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.nodes import NO_LABEL
+from yarn.nodes import NO_LABEL, ResourceUtilization
 from yarn.resource import NONE, Resource
 from yarn.settings.scheduler import ROOT
 from yarn.states import FinalApplicationStatus, YarnApplicationState
@@ -188,6 +188,11 @@ class RMView:
         context = self._core.context
         known = context.nodes.get(node_id) or context.inactive_nodes.get(node_id)
         return "" if known is None else known.state.name
+
+    def containers_utilization(self, node_id: NodeId) -> ResourceUtilization | None:
+        """The use of a node's containers as its last heartbeat has reported it; None for a node that is not in use."""
+        known = self._core.context.nodes.get(node_id)
+        return None if known is None else known.containers_utilization
 
     def last_response_id(self, node_id: NodeId) -> int:
         """The response id of the last reply to a heartbeat of a node that is in use."""

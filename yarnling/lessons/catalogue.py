@@ -6,10 +6,14 @@ from yarn.errors import InvalidArgumentException
 from yarn.suggestions import did_you_mean
 from yarnling.lessons.chapters import (
     allocate,
+    asked,
+    asynchronous,
+    churn,
     dominant,
     failure,
     heartbeat,
     labels,
+    large,
     limits,
     locality,
     mapping,
@@ -17,6 +21,7 @@ from yarnling.lessons.chapters import (
     preemption,
     register,
     reservation,
+    reservations,
     submit,
     users,
 )
@@ -37,6 +42,11 @@ LESSONS: tuple[Lesson, ...] = (
     labels.LESSON,
     mapping.LESSON,
     limits.LESSON,
+    churn.LESSON,
+    large.LESSON,
+    reservations.LESSON,
+    asked.LESSON,
+    asynchronous.LESSON,
 )
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -58,6 +58,17 @@ LENGTH_RULES = (
 )
 """The work of the containers of a lesson's applications."""
 _HOST = re.compile(r"\bn\d{5}\b")
+
+
+class TimedSubmission(NamedTuple):
+    """An application that is submitted `at_s`, by the user of its name if no other is given."""
+
+    at_s: float
+    name: str
+    wanted: tuple[Wanted, ...]
+    queue: str
+    user: str = ""
+    am_size: Resource = AM_SIZE
 
 
 class Stage:
