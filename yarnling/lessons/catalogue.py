@@ -9,8 +9,10 @@ from yarnling.lessons.chapters import (
     asked,
     asynchronous,
     churn,
+    distribution,
     dominant,
     failure,
+    headroom,
     heartbeat,
     labels,
     large,
@@ -23,6 +25,7 @@ from yarnling.lessons.chapters import (
     reservation,
     reservations,
     submit,
+    user_limit,
     users,
 )
 from yarnling.lessons.scene.lesson import Lesson
@@ -37,6 +40,9 @@ LESSONS: tuple[Lesson, ...] = (
     reservation.LESSON,
     preemption.LESSON,
     failure.LESSON,
+    distribution.LESSON,
+    user_limit.LESSON,
+    headroom.LESSON,
     ordering.LESSON,
     dominant.LESSON,
     labels.LESSON,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.drawing import drawn, introduction
 from yarnling.lessons.scene.lesson import Lesson, Number, Option, Setting
-from yarnling.lessons.scene.story import Question
+from yarnling.lessons.scene.story import Question, Story
 
 INDEX = "README.md"
 
@@ -34,9 +34,13 @@ def words_of(lesson: Lesson, setting: Setting) -> str:
     return " ".join(f"--{option.name} {value}" for option, value in given or [(lesson.option, setting[0])])
 
 
-def output(lesson: Lesson, setting: Setting, *, answered: bool, introduced: bool = True) -> str:
-    """The output of the command in a pipe. `introduced`: with its first part, which a page has as its text."""
-    story = lesson.play(*setting)
+def output(lesson: Lesson, setting: Setting, *, answered: bool) -> str:
+    """The output of the command in a pipe."""
+    return _output(lesson, setting, lesson.play(*setting), answered=answered, introduced=True)
+
+
+def _output(lesson: Lesson, setting: Setting, story: Story, *, answered: bool, introduced: bool) -> str:
+    """The output of a story. `introduced`: with its first part, which a page has as its text."""
     told = [*(introduction(lesson) if introduced else []), *drawn(story)]
     lines = [f"{lesson.number}. {lesson.title}", *(line.text for line in told), ""]
     lines += [*question_lines(story.question, answered=answered), predict_line(lesson, setting)]
@@ -58,6 +62,8 @@ def predict_line(lesson: Lesson, setting: Setting) -> str:
 
 def page(lesson: Lesson) -> str:
     first = command(lesson)
+    stories = {setting: lesson.play(*setting) for setting in lesson.settings}
+    printed = _output(lesson, lesson.defaults, stories[lesson.defaults], answered=False, introduced=False)
     parts = [
         f"# {lesson.number}. {lesson.title}",
         *lesson.idea,
@@ -69,13 +75,13 @@ def page(lesson: Lesson) -> str:
         "since the start; each line belongs to the message, the state change (`*`) or the decision on its lifelines.",
         f"[Go through it event by event]({step_page(lesson)}), in this browser (on the documentation's site), or with "
         f"`yarnling simulate step {lesson.number}`.",
-        f"```text\n{output(lesson, lesson.defaults, answered=False, introduced=False)}```",
+        f"```text\n{printed}```",
         "## Change a number" if isinstance(lesson.option, Number) else "## Change a word",
         *(_described(option) for option in lesson.options[:-1]),
         f"{_described(lesson.options[-1])} Predict the answer before you run each of these; `--answer` prints it.",
         "\n".join(f"    {command(lesson, setting)} --answer" for setting in lesson.settings),
         "<details><summary>Answers</summary>",
-        *(_answer(lesson, setting) for setting in lesson.settings),
+        *(_answer(lesson, setting, story.question) for setting, story in stories.items()),
         "</details>",
         "## To read more",
         "\n".join(f"- {line[:1].upper()}{line[1:]}" for line in lesson.read_more),
@@ -87,8 +93,7 @@ def _described(option: Option) -> str:
     return f"`--{option.name} VALUE` ({option.described_bounds}, default {option.default}): {option.meaning}."
 
 
-def _answer(lesson: Lesson, setting: Setting) -> str:
-    question = lesson.play(*setting).question
+def _answer(lesson: Lesson, setting: Setting, question: Question) -> str:
     reasons = "\n".join(f"- {reason}" for reason in question.why)
     return f"**`{words_of(lesson, setting)}`: {question.answer}**\n\n{reasons}"
 

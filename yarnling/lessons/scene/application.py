@@ -16,7 +16,7 @@ from yarnling.simulation.workload import RunningWork
 
 FOREVER = "forever"
 """The command of a container that runs until it is stopped."""
-LENGTHS_S = (2, 4, 8, 15, 30, 60)
+LENGTHS_S = (2, 4, 8, 15, 30, 60, 120)
 """The time the other containers run. Each length is a rule of the emulation table."""
 REPEATED = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 """Exit statuses of containers that are requested again: lost with their node or released, and preempted."""

@@ -137,6 +137,10 @@ class Narrator:
     def say(self, text: str) -> None:
         self._parts.append(Text(text))
 
+    def contrast(self, claim: str, truth: str) -> None:
+        """Say a common claim, and what Hadoop does, as it was measured or recorded."""
+        self.say(f"Often written: {claim} Hadoop 3.4.1: {truth}")
+
     def table(self, columns: tuple[str, ...], *rows: tuple[object, ...]) -> None:
         self._parts.append(Rows(columns, tuple(tuple(str(cell) for cell in row) for row in rows)))
 

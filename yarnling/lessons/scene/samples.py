@@ -11,7 +11,9 @@ GB_MB = 1024
 
 
 class Samples:
-    """Samples `measures` {name of a curve: what to measure} while it runs the stage."""
+    """Samples `measures` {name of a curve: what to measure} while it runs the stage. At the start, before there is a
+    ResourceManager, all values are 0.
+    """
 
     def __init__(self, stage: Stage, measures: Mapping[str, Callable[[], float]], every_s: float = 1.0) -> None:
         self.times_ms: list[int] = []
@@ -26,7 +28,7 @@ class Samples:
             self._stage.run(at_s)
             self.times_ms.append(round(1000 * at_s))
             for name, measure in self._measures.items():
-                self.values[name].append(measure())
+                self.values[name].append(measure() if at_s else 0.0)
         self._stage.run(until_s)
 
     def curves(
