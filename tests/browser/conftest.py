@@ -9,7 +9,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 
 from tests.browser.chromium import ChromiumMissing, chromium
 from tests.cluster.conftest import QUICK
-from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.blocking import BlockingCluster, Portal
 from yarnling.cluster.local_cluster import LocalCluster
 
 SETTINGS = {
@@ -37,3 +37,11 @@ def cluster(browser: WebDriver) -> Iterator[BlockingCluster]:
     """Two nodes of 4 GB and two queues. It starts only if there is a browser."""
     with LocalCluster(2, memory_mb=4096, vcores=8, fast=True, settings=SETTINGS) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def portal() -> Iterator[Portal]:
+    """An event loop for servers of this process."""
+    opened = Portal()
+    yield opened
+    opened.close()

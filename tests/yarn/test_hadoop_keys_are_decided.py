@@ -18,7 +18,7 @@ NO_DECISION = {
     r"yarn\.resourcemanager\.display\.per-user-apps": "which applications a web page shows",
     r"yarn\.resourcemanager\.application-https\.policy": "encryption of an AM's web page",
     r"yarn\.resourcemanager\.(delegation|delayed\.delegation|proxy-user).*": "delegation tokens, which are not issued",
-    r"yarn\.resourcemanager\.(ha\..*|cluster-id|epoch.*)": "failover; ha.enabled is warned of; epochs number ids",
+    r"yarn\.resourcemanager\.(ha\..*|epoch.*)": "failover; ha.enabled is warned of; epochs number ids",
     r"yarn\.resourcemanager\.configuration\..*": "where the files of the configuration are",
     r"yarn\.resourcemanager\.(zk-|fs\.state-store|leveldb-state-store).*": "state stores; store.class is warned of",
     r"yarn\.resourcemanager\.nodestore-rootdir\..*": "retries of the store of labels",

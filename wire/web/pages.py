@@ -7,6 +7,7 @@ elsewhere and run no script but these files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
@@ -28,12 +29,17 @@ HEADERS = (
 )
 
 
-def daemon_page_rows(daemon: str, folder: str, home: str, paths: Iterable[str]) -> Iterator[WebRoute]:
+def daemon_page_rows(
+    daemon: str, folder: str, home: str, paths: Iterable[str], *, cluster: str = ""
+) -> Iterator[WebRoute]:
     """The routes of a daemon's pages.
 
     `folder`: where the scripts of the daemon's views are. `home`: the path below which the REST API is listed.
+    `cluster`: the cluster's name, which is on each page.
     """
-    return page_rows("daemon.html", {"daemon": daemon, "folder": folder, "home": home}, paths)
+    return page_rows(
+        "daemon.html", {"daemon": daemon, "folder": folder, "home": home, "cluster": escape(cluster)}, paths
+    )
 
 
 def page_rows(name: str, values: Mapping[str, str], paths: Iterable[str]) -> Iterator[WebRoute]:

@@ -40,6 +40,11 @@ ADMIN_ADDRESS = AddressSetting(
     "address for rmadmin",
     refers=(HOSTNAME,),
 )
+CLUSTER_ID = TextSetting(
+    "yarn.resourcemanager.cluster-id",
+    None,
+    "name of the cluster, on each of its web pages (`yarnling up` sets it to the cluster's name)",
+)
 WEBAPP_ADDRESS = AddressSetting(
     "yarn.resourcemanager.webapp.address",
     "${yarn.resourcemanager.hostname}:8088",

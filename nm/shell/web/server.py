@@ -34,7 +34,7 @@ from wire.web.site import site_rows
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.machine import StateChanged
-from yarn.settings import nodemanager
+from yarn.settings import nodemanager, resourcemanager
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
 BASE = "/ws/v1/node"
@@ -93,7 +93,8 @@ class NodeManagerWeb:
 
         manager.shell.state_changed = note
         site = site_rows(f"NodeManager {manager.node_id}", PAGE, f"{PAGE}/paths", rest, beans)
-        rows = [*rest, *daemon_page_rows("NodeManager", "nm", PAGE, PAGES), *site]
+        cluster = resourcemanager.CLUSTER_ID.maybe_of(self._conf) or ""
+        rows = [*rest, *daemon_page_rows("NodeManager", "nm", PAGE, PAGES, cluster=cluster), *site]
         await self._server.start(WebApplication(rows, AccessCheck(self._conf, [self._address.host])))
 
     async def stop(self) -> None:

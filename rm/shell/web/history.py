@@ -126,7 +126,7 @@ def _decision(context: RMContext, decision: ContainerDecision, asker: Asker) -> 
         "container": str(container.id),
         "app": str(container.id.application_id),
         "user": app.user,
-        "queue": container.queue,
+        "queue": app.queue,
         "isAm": container.is_am,
     }
 

@@ -55,6 +55,7 @@ PAGES = tuple(
         "/appattempt/{id}",
         "/container/{id}",
         "/waiting",
+        "/history",
         "/configuration",
     )
 )
@@ -96,7 +97,7 @@ class ResourceManagerWeb:
         ]
         rows = [
             *rest,
-            *daemon_page_rows(TITLE, "rm", PAGE, PAGES),
+            *daemon_page_rows(TITLE, "rm", PAGE, PAGES, cluster=resourcemanager.CLUSTER_ID.maybe_of(conf) or ""),
             *site_rows(TITLE, PAGE, f"{PAGE}/paths", rest, beans),
             WebRoute("GET", "/isActive", _is_active, ANYTHING),
         ]

@@ -28,3 +28,6 @@ export const moment = (ms) => (ms ? new Date(ms).toLocaleString() : "");
 export const colour = (app) => (app ? `c${Number(app.split("_").pop()) % 8}` : "cx");
 
 export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+// The text of a search field as it is now: a page that is drawn meanwhile must not take back what the reader types.
+export const typed = (name, query) => (document.activeElement?.name === name ? document.activeElement.value : query.get(name) ?? "");

@@ -13,7 +13,7 @@ const ROUTES = [
   [/^\/node\/containerlogs\/(?<id>container_[\w]+)(?:\/(?<user>[^/]+))?(?:\/(?<file>[^/]+))?$/, logs, "Logs"],
 ];
 
-site({ name: `NodeManager ${location.host}`, routes: ROUTES, menu: [["Node", "/node"]] });
+site({ name: "NodeManager", routes: ROUTES, menu: [["Node", "/node"]] });
 get("/ws/v1/node/info").then(({ nodeInfo }) =>
   footer(html`yarnling, NodeManager ${nodeInfo.nodeManagerVersion} ${nodeInfo.id} · started ${moment(nodeInfo.nmStartupTime)} ·
     <a href="/node/paths">REST API</a> · <a href="/jmx">JMX</a> · <a href="/metrics">metrics</a>`)

@@ -9,6 +9,7 @@ import * as nodes from "/static/rm/nodes.js";
 import * as applications from "/static/rm/applications.js";
 import * as application from "/static/rm/application.js";
 import * as container from "/static/rm/container.js";
+import * as historyView from "/static/rm/history.js";
 import * as waiting from "/static/rm/waiting.js";
 import * as configuration from "/static/rm/configuration.js";
 
@@ -21,11 +22,12 @@ const ROUTES = [
   [/^\/cluster\/appattempt\/appattempt_(?<number>\d+_\d+)_\d+$/, application, "Applications"],
   [/^\/cluster\/container\/(?<id>container_(?:e\d+_)?\d+_\d+_\d+_\d+)$/, container, "Applications"],
   [/^\/cluster\/waiting$/, waiting, "Waiting"],
+  [/^\/cluster\/history$/, historyView, "History"],
   [/^\/cluster\/configuration$/, configuration, "Configuration"],
 ];
 const MENU = [
   ["Cluster", "/cluster"], ["Queues", "/cluster/scheduler"], ["Nodes", "/cluster/nodes"],
-  ["Applications", "/cluster/apps"], ["Waiting", "/cluster/waiting"],
+  ["Applications", "/cluster/apps"], ["Waiting", "/cluster/waiting"], ["History", "/cluster/history"],
   ["Configuration", "/cluster/configuration"],
 ];
 

@@ -2,8 +2,10 @@
 import { html, nothing } from "/static/vendor/lit-html.js";
 import { get } from "/static/lib/api.js";
 import { duration, memory, moment } from "/static/lib/format.js";
+import { named, shortenedPaths } from "/static/lib/names.js";
 
 const SHOWN_MAX = 300;
+const QUEUE_MAX = 36; // characters of a queue's path
 const STATES = ["", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"];
 const NAMES = ["all states", "waiting for an AM", "running", "finished", "failed", "killed"];
 
@@ -39,14 +41,17 @@ export function view(apps, { states, query }, draw) {
     ${apps.length === SHOWN_MAX ? html`<p class="quiet">At most ${SHOWN_MAX} are shown.</p>` : nothing}`;
 }
 
-const table = (apps) => html`<div class="scroll"><table>
-  <thead><tr><th>Application</th><th>Name</th><th>User</th><th>Queue</th><th>State</th><th class="number">Containers</th>
+function table(apps) {
+  const queues = shortenedPaths(apps.map((app) => app.queue), QUEUE_MAX);
+  return html`<div class="scroll"><table class="applications">
+  <thead><tr><th>State</th><th>Application</th><th>Name</th><th>User</th><th>Queue</th><th class="number">Containers</th>
     <th class="number">Memory</th><th class="number">Progress</th><th>Started</th><th class="number">Runs for</th></tr></thead>
   <tbody>${apps.map(
-    (app) => html`<tr><td><a href="/cluster/app/${app.id}">${app.id}</a></td><td>${app.name}</td><td>${app.user}</td><td>${app.queue}</td>
-      <td>${stateOf(app)}</td><td class="number">${Math.max(0, app.runningContainers)}</td><td class="number">${memory(Math.max(0, app.allocatedMB))}</td>
+    (app) => html`<tr><td>${stateOf(app)}</td><td><a href="/cluster/app/${app.id}">${app.id}</a></td><td class="free">${app.name}</td><td>${app.user}</td>
+      <td>${named(app.queue, queues.get(app.queue))}</td><td class="number">${Math.max(0, app.runningContainers)}</td><td class="number">${memory(Math.max(0, app.allocatedMB))}</td>
       <td class="number">${Math.round(app.progress)} %</td><td>${moment(app.startedTime)}</td><td class="number">${duration(app.elapsedTime)}</td></tr>`
   )}</tbody></table></div>`;
+}
 
 export function stateOf(app) {
   const isOver = ["FINISHED", "FAILED", "KILLED"].includes(app.state);

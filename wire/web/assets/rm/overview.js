@@ -1,10 +1,14 @@
-// The cluster at a glance: figures, queues, and what waits.
-import { html } from "/static/vendor/lit-html.js";
+// The cluster at a glance: figures, the last minutes, queues, and what waits.
+import { html, nothing } from "/static/vendor/lit-html.js";
 import { get } from "/static/lib/api.js";
 import { hatch } from "/static/lib/draw.js";
 import { memory } from "/static/lib/format.js";
-import { queueTree, legend, readScheduler } from "/static/rm/queues.js";
+import { curveLegend, loadHistory, queuePanels } from "/static/rm/history.js";
+import { readScheduler } from "/static/rm/queue_tree.js";
+import { legend, overviewTree, shownOnOverview } from "/static/rm/queues.js";
 import { waitingList } from "/static/rm/waiting.js";
+
+const WAITING_MAX = 5;
 
 export const title = () => "Cluster";
 
@@ -12,12 +16,14 @@ export async function load() {
   const [metrics, scheduler, waiting] = await Promise.all([
     get("/ws/v1/cluster/metrics"), get("/ws/v1/cluster/scheduler"), get("/ws/yarnling/v1/waiting"),
   ]);
-  return { metrics: metrics.clusterMetrics, root: readScheduler(scheduler), waiting: waiting.waiting };
+  const root = readScheduler(scheduler);
+  const history = await loadHistory({ queues: shownOnOverview(root).map((queue) => queue.path) });
+  return { metrics: metrics.clusterMetrics, root, waiting: waiting.waiting, history };
 }
 
 const tile = (name, value, more = "") => html`<div><dt>${name}</dt><dd>${value} <small>${more}</small></dd></div>`;
 
-export function view({ metrics: m, root, waiting }) {
+export function view({ metrics: m, root, waiting, history }) {
   const down = m.lostNodes + m.unhealthyNodes + m.rebootedNodes + m.shutdownNodes;
   return html`${hatch}
     <h2>Cluster</h2>
@@ -29,8 +35,12 @@ export function view({ metrics: m, root, waiting }) {
       ${tile("Applications", m.appsRunning, `running, ${m.appsPending} pending`)}
       ${tile("Ended", m.appsCompleted, `succeeded, ${m.appsFailed} failed, ${m.appsKilled} killed`)}
     </dl>
+    <h2>The last minutes</h2>
+    ${queuePanels(history.queues.root ?? [], history, m.totalMB)} ${curveLegend}
+    <p><a href="/cluster/history">History and decisions</a></p>
     <h2>Queues</h2>
-    ${legend} ${queueTree(root)}
+    ${legend} ${overviewTree(root, history)}
     <h2>What waits</h2>
-    ${waitingList(waiting)}`;
+    ${waitingList(waiting.slice(0, WAITING_MAX))}
+    ${waiting.length > WAITING_MAX ? html`<p><a href="/cluster/waiting">All that waits</a></p>` : nothing}`;
 }
