@@ -93,6 +93,18 @@ def test_the_clusters_files_contain_the_configuration_and_its_places(tmp_path: P
     assert read.keys("yarn.scheduler.capacity.root.")
 
 
+def test_the_clusters_name_is_for_its_pages_unless_the_users_files_name_it(tmp_path: Path) -> None:
+    directory = ClusterDirectory(tmp_path, temporary=False)
+
+    def cluster_id(settings: dict[str, str], name: str) -> str | None:
+        return file_values(composed(None, settings, {}), {}, directory, racks=False, name=name).get(key)
+
+    key = resourcemanager.CLUSTER_ID.key
+    assert cluster_id({}, "demo") == "demo"
+    assert cluster_id({key: "prod"}, "demo") == "prod"
+    assert cluster_id({}, "") is None
+
+
 def test_each_node_has_its_own_host_and_directories(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     settings = {nodemanager.LOCAL_DIRS.key: "/a, /b"}

@@ -240,15 +240,20 @@ def web_address(settings: Mapping[str, str], first_port: int) -> str:
 
 
 def file_values(
-    conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool
+    conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool, name: str = ""
 ) -> dict[str, str]:
-    """{key: value} for the cluster's own files: values as the user wrote them, and the places of this cluster."""
+    """{key: value} for the cluster's own files: values as the user wrote them, and the places of this cluster.
+
+    `name`: the cluster's, which its pages show unless the user's files name it.
+    """
     values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
     values |= addresses
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
     values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
     values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
+    if name:
+        values.setdefault(resourcemanager.CLUSTER_ID.key, name)
     # Daemons may have another working directory.
     for setting in (yarnling.EMULATION_TABLE, yarnling.PREDICTION_WORKLOAD, yarnling.PREDICTION_NODES):
         name = values.get(setting.key, "").strip()

@@ -470,7 +470,5 @@ class ClusterDaemons:
         self.directory.write_configuration(self._file_values(addresses), of_clients, log4j)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
-        values = file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)
-        if self._name:
-            values.setdefault(resourcemanager.CLUSTER_ID.key, self._name)
+        values = file_values(self.configuration, addresses, self.directory, racks=self._racks > 1, name=self._name)
         return values if self._files_of_user is None else hadoop_clients.site_of_clients(values, self._settings)
