@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rm.core.history.cluster_history import ClusterHistory
 from rm.shell.inspection_service import InspectionService
+from rm.shell.web.configuration import ConfigurationService
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.history import HistoryService
@@ -39,8 +40,9 @@ class CoreSite:
         kept.sample(clock())
         rows = [
             *ReadService(core, conf, clock, AppCounters(core.context)).rows(),
-            *LiveService(core, inspections, conf).rows(),
+            *LiveService(core, inspections).rows(),
             *HistoryService(core, kept, inspections, clock).rows(),
+            *ConfigurationService(conf).rows(),
             *ControlService(core.context, conf).rows(),
             *daemon_page_rows("ResourceManager", "rm", "/cluster", PAGES, cluster=cluster),
         ]
