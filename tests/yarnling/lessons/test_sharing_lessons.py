@@ -69,3 +69,19 @@ def test_the_scenes_of_headroom_end_as_in_hadoop(
 def test_the_limit_is_flat_at_the_minimum_first(minimum: int, flat_gb: int) -> None:
     """Case B4: at 30 % of the queue, not at its capacity."""
     assert find_lesson("headroom").play("1", 100.0, minimum).measured["first_limit_gb"] == flat_gb
+
+
+@pytest.mark.parametrize(
+    ("priority", "policy", "order", "held_gb"),
+    [
+        (1, "priority-utilization", "AAA" + 8 * "B" + 5 * "A", (9, 16)),
+        (0, "priority-utilization", "ABABBBBABBBBABBB", (5, 20)),
+        (1, "utilization", "ABABBBBABBBBABBB", (5, 20)),
+    ],
+)
+def test_a_queue_of_higher_priority_comes_first_up_to_its_guarantee(
+    priority: int, policy: str, order: str, held_gb: tuple[int, int]
+) -> None:
+    """Case A6 and PriorityUtilizationQueueOrderingPolicy: above the guarantees priority counts again."""
+    measured = find_lesson("priorities").play(priority, policy).measured
+    assert (measured["order"], (measured["a_gb"], measured["b_gb"])) == (order, held_gb)
