@@ -26,7 +26,7 @@ POLICIES = ("priority-utilization", "utilization")
 _ALLOCATED = re.compile(r"allocates (ann|bob)-c\d+ ")
 
 
-class _Given(Struct, frozen=True):
+class _Served(Struct, frozen=True):
     """A container that was allocated once both queues had requests; the uses before it, in GB."""
 
     at_ms: int
@@ -72,7 +72,7 @@ def play(priority: int = 1, policy: str = POLICIES[0], trace: RunTrace | None = 
     return narrator.story(_question(priority, policy, first, held), measured)
 
 
-def _given(stage: Stage) -> list[_Given]:
+def _given(stage: Stage) -> list[_Served]:
     """The containers that were allocated after ann's first request, in order."""
     since_ms = min(at_ms for at_ms, who, _ in stage.account.allocate_replies if who == "AM ann")
     used = {"A": 1, "B": 1}
@@ -83,12 +83,12 @@ def _given(stage: Stage) -> list[_Given]:
             continue
         queue = QUEUE_OF[match[1]]
         if told.at_ms >= since_ms:
-            found.append(_Given(told.at_ms, queue, used["A"], used["B"]))
+            found.append(_Served(told.at_ms, queue, used["A"], used["B"]))
         used[queue] += 1
     return found
 
 
-def _table(narrator: Narrator, given: list[_Given]) -> None:
+def _table(narrator: Narrator, given: list[_Served]) -> None:
     narrator.say("Every container since ann's first request, with the use of both queues before it:")
     rows = [
         (
@@ -104,7 +104,7 @@ def _table(narrator: Narrator, given: list[_Given]) -> None:
     narrator.table(("time", "A", "B", "served"), *rows)
 
 
-def _contrasts(narrator: Narrator, given: list[_Given], held: dict[str, int]) -> None:
+def _contrasts(narrator: Narrator, given: list[_Served], held: dict[str, int]) -> None:
     smaller = next((each for each in given if each.queue == "A" and each.used_a < each.used_b), None)
     if smaller is not None:
         narrator.say(
