@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
-from yarnling.report.space_time_page import html_of
+from yarnling.report.space_time_page import TextSection, html_of
 from yarnling.run.builder import RunBuilder
 from yarnling.run.records import Call, Decision, Role, What
 
@@ -110,3 +110,27 @@ def test_a_page_opens_at_the_first_decision_and_goes_to_each_moment(browser: Web
     browser.find_element(By.ID, "scroller").send_keys("m")
     assert "allocated c0001_000001 on NM-1" in details(browser)
     assert browser.get_log("browser") == []
+
+
+def test_a_narrow_page_shows_the_words_whole_and_the_decision_in_sight(browser: WebDriver, tmp_path: Path) -> None:
+    builder = RunBuilder("many")
+    for number in range(6):
+        builder.lifeline(f"container_1700000000000_0001_{number + 1:02}_000001", Role.AM)
+        builder.lifeline(f"nm-{number + 1}", Role.NM)
+    container = "container_1700000000000_0001_01_000001"
+    builder.decisions.append(Decision(1, What.ALLOCATED, "application_1700000000000_0001", "nm-1", container, "root"))
+    terms = tuple((f"term {number}", "a definition of some words " * 5) for number in range(12))
+    path = tmp_path / "page.html"
+    path.write_text(html_of(builder.run(), [TextSection("Words", (), rows=terms, is_open=True)]), encoding="utf-8")
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+    place = "return [view.columns[RM] - scroller.scrollLeft, document.querySelector('main').clientHeight]"
+    across, height = browser.execute_script(place)
+    assert 74 < across < 300
+    assert height >= 700
+    about = "const about = document.getElementById('about'); return [about.scrollWidth, about.scrollHeight, innerWidth]"
+    width, needed, window = browser.execute_script(about)
+    assert width <= window
+    assert browser.execute_script("return document.getElementById('about').clientHeight") == needed
+    assert not browser.execute_script("return document.documentElement.scrollWidth > innerWidth")

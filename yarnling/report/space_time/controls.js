@@ -136,6 +136,9 @@ function goTo(moment, { describes = true } = {}) {
   const place = (index < 0 ? placeOf(time) : shown.items[index].first) * unit();
   scroller.scrollTop = Math.max(0, place - view.height / 3) / ratio();
   view.top = scroller.scrollTop * ratio();
+  const column = view.columns[kind === MESSAGE ? SOURCE[number] : kind === CHANGE ? C_HOST[number] : RM] ?? -1;
+  const isSeen = column > scroller.scrollLeft + GUTTER && column < scroller.scrollLeft + view.width - 2 * COLUMN_MIN;
+  if (column >= 0 && !isSeen) scroller.scrollLeft = Math.max(0, column - view.width / 3);
   if (index >= 0 && describes) return choose(index, { scroll: false });
   close();
 }

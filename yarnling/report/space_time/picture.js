@@ -63,12 +63,15 @@ function draw() {
 function drawNames() {
   const pen = context(names, view.width, NAMES_HEIGHT);
   pen.fillStyle = colours.soft; pen.fillRect(0, 0, view.width, NAMES_HEIGHT);
-  pen.fillStyle = colours.muted; pen.font = FONT; pen.fillText("time in s", 8, 20);
+  pen.save();
   pen.translate(-scroller.scrollLeft, 0);
   pen.textAlign = "center"; pen.font = "600 13px system-ui, sans-serif"; pen.fillStyle = colours.ink;
   data.lifelines.forEach((one, host) => {
     if (view.columns[host] >= 0) pen.fillText(one.title, view.columns[host], 20, view.column - 8);
   });
+  pen.restore();
+  pen.fillStyle = colours.soft; pen.fillRect(0, 0, GUTTER - 6, NAMES_HEIGHT);
+  pen.fillStyle = colours.muted; pen.font = FONT; pen.fillText("time in s", 8, 20);
 }
 
 function drawLifelines(pen) {
