@@ -54,14 +54,14 @@ def test_the_outcome_of_each_case(measured: Figures, case: str, bob_gb: float, k
 
 
 def test_with_the_defaults_one_container_is_taken_at_a_time_down_to_the_dead_zone() -> None:
-    """0.2 of a round's 0.1 of 40 GB is one container, chosen again until it is killed; 1.1 x 20 GB are left alone."""
+    """0.2 of a round's 0.1 of 24 GB is one container, chosen again until it is killed; 1.1 x 12 GB are left alone."""
     story = find_lesson("churn").play("defaults")
-    assert (story.measured["ann_gb"], story.measured["bob_gb"], story.measured["killed"]) == (22, 18, 18)
+    assert (story.measured["ann_gb"], story.measured["bob_gb"], story.measured["killed"]) == (13, 11, 11)
     (picture,) = [part for part in story.parts if isinstance(part, Curves)]
     ann = next(curve for curve in picture.curves if curve.name == "ann")
     uses = zip(picture.times_ms[1:], pairwise(ann.values), strict=True)
     falls = [at_ms for at_ms, (before, after) in uses if after < before]
-    assert len(falls) == 18
+    assert len(falls) == 11
     assert all(15_000 < later - sooner <= 25_000 for sooner, later in pairwise(falls))
 
 

@@ -36,4 +36,4 @@ def test_a_container_that_fits_into_a_gap_needs_none_of_this() -> None:
 def test_the_picture_compares_the_four_ways() -> None:
     (bars,) = [part for part in LARGE.play(6144).parts if isinstance(part, Bars)]
     assert [bar.name for bar in bars.bars] == ["waits (never)", "placed", "reserved", "preempted for"]
-    assert bars.bars[0].value == bars.top == 120.0
+    assert bars.bars[0].value == bars.top == 60.0

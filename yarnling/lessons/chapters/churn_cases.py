@@ -40,7 +40,7 @@ class ChurnCase(NamedTuple):
     why: tuple[str, ...]
     claim: str
     nodes: int = NODES
-    lasts_s: int = 120
+    lasts_s: int = 60
 
 
 def _two(
@@ -83,18 +83,19 @@ CASES: dict[str, ChurnCase] = {
         {**QUEUES, **ON},
         _two(),
         (
-            "A round may take 0.1 of the cluster, 4 GB. It takes 0.2 of that at once, which is one container, "
+            "A round may take 0.1 of the cluster, 2.4 GB. It takes 0.2 of that at once, which is one container, "
             "and leaves the rest to containers that end by themselves (natural_termination_factor). Here none "
             "does.",
             "Each round chooses the same container again until it is killed, 15 s after the announcement. So bob "
             "gets one container every 18 s.",
-            "At 1.1 times her guarantee ann is in the dead zone and loses nothing more: she keeps {ann_gb} GB, "
+            "Up to 1.1 times her guarantee ann is in the dead zone and loses nothing more: she keeps {ann_gb} GB, "
             "and bob stays at {bob_gb} of {half_gb} GB. In a large cluster a round takes many containers, but "
             "ends in the same dead zone.",
         ),
         "Often written: the dead zone is 0.2. Hadoop 3.4.1: max_ignored_over_capacity is 0.1; 0.2 is the default of "
         "natural_termination_factor.",
-        lasts_s=420,
+        nodes=3,
+        lasts_s=220,
     ),
     "at-once": ChurnCase(
         "Preemption is on, and may take all in one round: total_preemption_per_round 1, natural_termination_factor 1, "

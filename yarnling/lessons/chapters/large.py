@@ -19,7 +19,7 @@ NODE_MB, LARGER_NODE_MB = 8192, 16384
 SMALL_MB = 24576
 """The most that ann's queue may use: 6144 MB of each of the four nodes."""
 BOB_S = 20.0
-UNTIL_S = 140.0
+UNTIL_S = 80.0
 LASTS_S = 30
 HALF = {"capacity": "50", "user-limit-factor": "2"}
 SETTINGS = {
