@@ -59,6 +59,8 @@ APP_FIELDS: Mapping[str, type] = {
 }
 OPTIONAL = frozenset({"apps.appNodeLabelExpression"})
 """Fields that are left out where there is nothing to say."""
+PENDING = "pendingMB"
+"""A field of applications that no answer has: the memory that one still waits for, from its `resourceInfo`."""
 AT_THE_END = frozenset({"elapsedTime", "memorySeconds", "vcoreSeconds", "preemptedMemorySeconds"})
 """Fields that change in each answer; they are written when an application has ended."""
 METRICS = (
@@ -148,6 +150,8 @@ class ClusterObserver:
         changed: dict[str, dict[str, Any]] = {}
         for entry, found in zip(listed, self._fields("apps", listed, APP_FIELDS), strict=True):
             name, has_ended = entry["id"][:TEXT_MAX], found.get("state") in ENDED
+            if (pending_mb := _pending_mb(entry)) is not None:
+                found[PENDING] = pending_mb
             if has_ended and name in self._ended:
                 continue
             kept = found if has_ended else {key: value for key, value in found.items() if key not in AT_THE_END}
@@ -265,6 +269,14 @@ def applications_of(answer: Mapping[str, Any]) -> list[Any]:
 
 def _changes(known: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if known.get(key) != value}
+
+
+def _pending_mb(entry: Mapping[str, Any]) -> int | None:
+    """The memory that an application still waits for, in all partitions; None if the answer does not say it."""
+    partitions = _entries(_object(entry, "resourceInfo").get("resourceUsagesByPartition"))
+    found = [_value(_object(each, "pending").get("memory"), int) for each in partitions if isinstance(each, dict)]
+    known = [each for each in found if each is not None]
+    return max(sum(known), 0) if known else None
 
 
 def _node(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,9 @@ from yarnling.workload.recording_lines import VERSION, AppsSeen, PollFailed, Rec
 CLUSTER = "/ws/v1/cluster"
 LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 ENDED = "FINISHED,FAILED,KILLED"
-LEFT_OUT = ("resourceRequests,resourceInfo,timeouts", "resourceRequests", "")
-"""Values of `deSelects`, of which the first is used that this release accepts. Requests are most of an answer."""
+LEFT_OUT = ("resourceRequests,timeouts", "resourceRequests", "")
+"""Values of `deSelects`, of which the first is used that this release accepts. Requests are most of an answer; their
+sum is in `resourceInfo`."""
 BAD_REQUEST = 400
 SCHEDULER_POLLS = 4
 CONF_POLLS = 40

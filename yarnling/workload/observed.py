@@ -13,7 +13,7 @@ so it is a second group, with `after: 0`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -42,6 +42,8 @@ class ObservedContainer(Struct, frozen=True, gc=False):
     """A container that ran, without AMs. Times in ms, of one clock.
 
     `placed_ms`: when it was allocated; `start_ms`: when its AM had it. `basis`, `about`: of its size and times.
+    `priority`: of its request; None: not known. `slack_ms`: by so much its times may be wrong. `after_ms`: a time by
+    which it had not been requested; 0: none is known.
     """
 
     placed_ms: int
@@ -51,6 +53,9 @@ class ObservedContainer(Struct, frozen=True, gc=False):
     label: str = ""
     basis: Basis = Basis.RECORDED
     about: str = RECORDED_ABOUT
+    priority: int | None = None
+    slack_ms: int = 0
+    after_ms: int = 0
 
     @property
     def mb_ms(self) -> int:
@@ -122,16 +127,29 @@ def observed_workload(observed: Sequence[ObservedApplication], assumptions: Iter
 
 
 def phases(application: ObservedApplication) -> list[list[ObservedContainer]]:
-    """The containers in the order of their placement, cut where all earlier ones had ended for REACTION_MS."""
+    """The containers in the order of their placement, cut where a new phase begins."""
     most = 2 if application.kind.upper() in TWO_PHASES else len(application.containers)
     found: list[list[ObservedContainer]] = []
-    ended_ms = 0
+    ended_ms, priorities = 0, set[int | None]()
     for each in sorted(application.containers, key=lambda container: container.placed_ms):
-        if not found or (each.placed_ms >= ended_ms + REACTION_MS and len(found) < most):
+        if not found or (len(found) < most and _begins_phase(each, found[-1][-1], ended_ms, priorities)):
             found.append([])
         found[-1].append(each)
+        priorities.add(each.priority)
         ended_ms = max(ended_ms, each.end_ms)
     return found
+
+
+def _begins_phase(
+    each: ObservedContainer, before: ObservedContainer, ended_ms: int, priorities: Collection[int | None]
+) -> bool:
+    """True if all earlier containers had ended for REACTION_MS; or may have ended, and this one was surely requested
+    after the one before it was placed, or is the first of its priority.
+    """
+    if each.placed_ms >= ended_ms + REACTION_MS:
+        return True
+    is_new = each.priority is not None and None not in priorities and each.priority not in priorities
+    return each.placed_ms + each.slack_ms >= ended_ms and (is_new or each.after_ms >= before.placed_ms)
 
 
 def _bounded(duration_ms: int) -> int:

@@ -1,12 +1,13 @@
 """Makes a workload of a recorded cluster: containers from how many an application held at each poll, and from lists.
 
 A poll says how many containers an application holds, and how much memory. When the number rises, containers began, and
-when it falls, the oldest of them ended, in the middle between two polls. Containers that follow one another between two
-polls look like one. The lists that a recorder takes of some applications help: they have sizes, and the number of a
-container says how many were allocated before it. So the mean run time is the time of all containers until the list,
-divided by how many had ended by then, and longer ones are cut into containers of that length. If none had ended, or
-without a list, tasks of MapReduce and Tez are taken to run for `Defaults.task_ms`. At the end the ResourceManager
-reports the memory-seconds of an application, to which all run times are scaled.
+when it falls, some of them ended, in the middle between two polls (`recorded_containers.py` decides which). Containers
+that follow one another between two polls look like one. The lists that a recorder takes of some applications help:
+they have sizes, and the number of a container says how many were allocated before it. So the mean run time is the time
+of all containers until the list, divided by how many had ended by then, and longer ones that no list shows are cut into
+containers of that length. If none had ended, or without a list, tasks of MapReduce and Tez are taken to run for
+`Defaults.task_ms`. At the end the ResourceManager reports the memory-seconds of an application, to which all run times
+are scaled.
 
 An application that no poll saw with a container beside its AM, because it was short, is made of its totals alone
 (`rest_applications.py`).
@@ -14,12 +15,10 @@ An application that no poll saw with a container beside its AM, because it was s
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import Resource
@@ -32,6 +31,13 @@ from yarnling.workload.line_files import Line
 from yarnling.workload.model import AM_RESOURCE, Workload, WorkloadApplication
 from yarnling.workload.observed import REQUESTED_AT_ONCE, ObservedApplication, ObservedContainer
 from yarnling.workload.recorded_cluster import Level, RecordedCluster, TrackedApplication, read_cluster
+from yarnling.workload.recorded_containers import (
+    HeldContainer,
+    PollReading,
+    RequestTimes,
+    held_containers,
+    listed_containers,
+)
 from yarnling.workload.rest_applications import BATCH_KINDS, read_applications
 from yarnling.workload.rest_cluster import label_of
 from yarnling.workload.submissions import in_order
@@ -47,13 +53,6 @@ CORRECTION_MAX = 5.0
 """With a larger difference between the memory-seconds of polls and those of the ResourceManager, polls missed most."""
 CUT_AT = 1.5
 """A container is cut into several if it lasted so many times the mean run time."""
-
-
-class _Held(Struct):
-    """A container that a poll saw begin."""
-
-    start_ms: int
-    resource: Resource
 
 
 def read_recording(lines: Iterable[Line], source: str, defaults: Defaults) -> Workload:
@@ -120,6 +119,7 @@ class _Reading:
         self._defaults = defaults
         self._is_batch = application.text("applicationType").upper() in BATCH_KINDS
         self._listed = {(each.attempt, each.number): each for listed in application.lists.values() for each in listed}
+        self._poll_ms = _poll_ms(application.levels)
         self._first_attempt = min((attempt for attempt, _ in self._listed), default=1)
 
     def observed(self, name: str, cluster: RecordedCluster) -> ObservedApplication:
@@ -129,7 +129,7 @@ class _Reading:
         placed_ms = max(application.number("launchTime") or application.levels[0].at_ms, started_ms)
         ended_ms = application.number("finishedTime") if application.has_ended else 0
         am = self._am(placed_ms, ended_ms or max(application.last_ms, placed_ms))
-        held = list(self._held(am.resource))
+        held = self._held(am)
         cut = self._cut(held)
         containers = cut if cluster.began_before(application) else self._corrected(cut, am)
         return ObservedApplication(
@@ -158,50 +158,45 @@ class _Reading:
             resource = Resource(-(-AM_RESOURCE.memory_mb // step_mb) * step_mb, 1)
         return ObservedContainer(placed_ms, placed_ms, max(end_ms, placed_ms), resource, "", basis, about)
 
-    def _held(self, am: Resource) -> Iterator[ObservedContainer]:
-        """Containers as polls saw them begin and end, the oldest first."""
-        open_: deque[_Held] = deque()
-        end = Level(self._application.last_ms, self._application.last_ms, 0, 0, 0)
-        for before, level in pairwise([Level(0, 0, 0, 0, 0), *self._application.levels, end]):
-            wanted = max(level.containers - 1, 0)
-            start_ms = max((level.before_ms + level.at_ms) // 2, self._application.number("launchTime"))
-            resource, end_ms = self._size(before, level, am), self._end_ms(level)
-            open_.extend(_Held(start_ms, resource) for _ in range(wanted - len(open_)))
-            while len(open_) > wanted:
-                held = open_.popleft()
-                if end_ms > held.start_ms:
-                    yield ObservedContainer(held.start_ms, held.start_ms, end_ms, held.resource)
+    def _held(self, am: ObservedContainer) -> list[HeldContainer]:
+        """Containers as polls and lists saw them begin and end."""
+        application = self._application
+        reading = PollReading(
+            am.resource,
+            {each.resource for (_, number), each in self._listed.items() if number > 1},
+            self._defaults.step_mb,
+            application.number("launchTime"),
+            application.number("finishedTime") if application.has_ended else 0,
+            self._is_batch,
+        )
+        listed = listed_containers(application.lists, am.placed_ms)
+        return held_containers(application.levels, listed, tuple(application.lists), application.last_ms, reading)
 
-    def _end_ms(self, level: Level) -> int:
-        """When the containers ended that a poll does not see any more. Executors stay until their application ends."""
-        finished_ms = self._application.number("finishedTime")
-        has_ended = finished_ms and not level.containers and self._application.has_ended
-        until_ms = max(min(level.at_ms, finished_ms), level.before_ms) if has_ended else level.at_ms
-        return until_ms if has_ended and not self._is_batch else (level.before_ms + until_ms) // 2
-
-    def _size(self, before: Level, level: Level, am: Resource) -> Resource:
-        """The size of the containers that began between two polls: the listed one that is nearest to their memory."""
-        more, more_mb = level.containers - before.containers, level.memory_mb - before.memory_mb
-        tasks = max(level.containers - 1, 1)
-        if before.containers and more > 0 and more_mb > 0:
-            mean_mb, mean_vcores = more_mb / more, (level.vcores - before.vcores) / more
-        else:
-            mean_mb, mean_vcores = (level.memory_mb - am.memory_mb) / tasks, (level.vcores - am.vcores) / tasks
-        sizes = {each.resource for (_, number), each in self._listed.items() if number > 1}
-        if sizes:
-            return min(sizes, key=lambda size: (abs(size.memory_mb - mean_mb), size.memory_mb, size.vcores))
-        step_mb = self._defaults.step_mb
-        return Resource(max(round(mean_mb / step_mb), 1) * step_mb, max(round(mean_vcores), 1))
-
-    def _cut(self, held: Sequence[ObservedContainer]) -> list[ObservedContainer]:
-        """The containers, long ones cut into several that follow one another."""
+    def _cut(self, held: Sequence[HeldContainer]) -> list[ObservedContainer]:
+        """The containers, long ones that no list shows cut into several that follow one another."""
         mean_ms = self._mean_ms(held)
         basis, about = Basis.DETERMINED, LISTED_ABOUT if self._listed else COUNTED_ABOUT
         if mean_ms is None and self._is_batch:
             mean_ms, basis, about = float(self._defaults.task_ms), Basis.ASSUMED, TASKS_ABOUT
-        return [replace(part, basis=basis, about=about) for each in held for part in _parts(each, mean_ms)]
+        requests = RequestTimes(self._application.levels)
+        found: list[ObservedContainer] = []
+        for each in held:
+            one = ObservedContainer(
+                each.start_ms,
+                each.start_ms,
+                each.end_ms,
+                each.resource,
+                priority=each.priority,
+                slack_ms=self._poll_ms,
+                after_ms=requests.after_ms(each.start_ms),
+            )
+            if each.is_listed:
+                found.append(replace(one, basis=Basis.DETERMINED, about=LISTED_ABOUT))
+            else:
+                found += [replace(part, basis=basis, about=about) for part in _parts(one, mean_ms)]
+        return found
 
-    def _mean_ms(self, held: Sequence[ObservedContainer]) -> float | None:
+    def _mean_ms(self, held: Sequence[HeldContainer]) -> float | None:
         """The mean run time of containers: the time of all until the last list, divided by how many had ended; None
         without such a list.
         """
@@ -228,6 +223,12 @@ class _Reading:
             replace(each, end_ms=each.start_ms + max(round((each.end_ms - each.start_ms) * factor), 1))
             for each in containers
         ]
+
+
+def _poll_ms(levels: Sequence[Level]) -> int:
+    """The usual distance of two polls."""
+    distances = sorted(level.at_ms - level.before_ms for level in levels if level.before_ms)
+    return distances[len(distances) // 2] if distances else 0
 
 
 def _parts(container: ObservedContainer, mean_ms: float | None) -> Iterator[ObservedContainer]:

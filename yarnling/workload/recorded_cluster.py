@@ -37,13 +37,16 @@ _DECODER = msgspec.json.Decoder(RecordingLine)
 
 
 class Level(Struct, frozen=True, gc=False):
-    """The containers of an application from a poll on, its AM among them. `before_ms`: the poll before."""
+    """The containers of an application from a poll on, its AM among them. `before_ms`: the poll before. `pending_mb`:
+    what it still waits for; None: not recorded.
+    """
 
     before_ms: int
     at_ms: int
     containers: int
     memory_mb: int
     vcores: int
+    pending_mb: int | None = None
 
 
 class ListedContainer(Struct, frozen=True, gc=False):
@@ -202,6 +205,7 @@ class RecordedCluster:
                 0 if known.has_ended else known.number("runningContainers"),
                 known.number("allocatedMB"),
                 known.number("allocatedVCores"),
+                known.number("pendingMB") if "pendingMB" in known.fields else None,
             )
             known.levels.append(level)
         for name in seen.gone:

@@ -46,7 +46,9 @@ class MetricsSeen(SeenLine, frozen=True, tag="metrics"):
 
 
 class AppsSeen(SeenLine, frozen=True, tag="apps"):
-    """{application id: its fields that changed}, under the names of GET /ws/v1/cluster/apps."""
+    """{application id: its fields that changed}, under the names of GET /ws/v1/cluster/apps. `pendingMB`: the
+    memory that it still waits for, from its `resourceInfo`.
+    """
 
     apps: dict[str, dict[str, Any]] = {}
     gone: list[str] = []

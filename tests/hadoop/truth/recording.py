@@ -108,19 +108,20 @@ def _write(path: Path, columns: Sequence[str], rows: Rows) -> None:
     path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of a recording, {column: text} each."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def surplus_of(directory: Path) -> int:
     """The number of containers that AMs got and released unused."""
-    return sum(int(row["surplus"] or 0) for row in _read(directory / "applications.csv.gz"))
+    return sum(int(row["surplus"] or 0) for row in rows_of(directory / "applications.csv.gz"))
 
 
 def recorded_times(directory: Path, workload: Workload, cluster_mb: int) -> RunTimes:
     """The times of a recorded run, as those of a simulated one."""
-    applications, containers = (_read(directory / f"{name}.csv.gz") for name in ("applications", "containers"))
+    applications, containers = (rows_of(directory / f"{name}.csv.gz") for name in ("applications", "containers"))
     queues = {int(row["application"]): f"root.{row['queue'].removeprefix('root.')}" for row in applications}
     spans: dict[str, list[Span]] = defaultdict(list)
     held_mb_ms: dict[int, int] = defaultdict(int)

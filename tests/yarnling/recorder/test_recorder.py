@@ -323,6 +323,19 @@ async def test_the_standby_is_asked_when_the_active_one_fails(
     assert of(ManagerSeen, tmp_path)
 
 
+async def test_what_an_application_waits_for_is_noted(cluster: FakeCluster, clock: Clock, tmp_path: Path) -> None:
+    """The sum over partitions, and only when it changes. Jersey writes one partition as an object in some releases."""
+    partitions = [{"partitionName": name, "pending": {"memory": 2048, "vCores": 2}} for name in ("", "gpu")]
+    recorder = recorder_of(cluster, tmp_path, clock)
+    for usage in (partitions, partitions, partitions[0], None):
+        info = None if usage is None else {"resourceUsagesByPartition": usage}
+        cluster.live = [app(1, resourceInfo=info)]
+        await polls(recorder, clock, 1)
+    changes = [fields for line in of(AppsSeen, tmp_path) for fields in line.apps.values()]
+    assert [fields.get("pendingMB") for fields in changes] == [4096, 2048]
+    assert "resourceInfo" not in cluster.requests[-1].url.params.get("deSelects", "")
+
+
 async def test_a_standby_among_several_is_not_recorded(cluster: FakeCluster, clock: Clock, tmp_path: Path) -> None:
     cluster.answers["/info"] = lambda request: {
         "clusterInfo": {"startedOn": 1, "haState": "STANDBY" if request.url.host == "rm1" else "ACTIVE"}

@@ -44,15 +44,18 @@ class Day:
             asyncio.run(self.recorder.poll())
             self.clock.now_ms += 15_000
 
-    def list_containers(self, *numbers: int, memory_mb: int = 2048) -> None:
-        """The containers that the first application has, its AM of 1024 MB among them."""
+    def list_containers(self, *numbers: int, memory_mb: int = 2048, start_ms: int | None = None) -> None:
+        """The containers that the first application has, its AM of 1024 MB among them.
+
+        `start_ms`: when they began, since the first poll; None: the release does not say it.
+        """
         rows = [
             {
                 "containerId": f"container_1_0001_01_{number:06}",
                 "allocatedMB": str(memory_mb if number > 1 else 1024),
                 "allocatedVCores": "1",
                 "priority": "1",
-                "startedTime": "5",
+                "startedTime": "5" if start_ms is None else str(START_MS + start_ms),
             }
             for number in (1, *numbers)
         ]
@@ -216,6 +219,24 @@ def test_an_application_that_was_not_seen_again_ended_before(tmp_path: Path) -> 
     day.poll(app(2), count=3)
     first = next(each for each in read_workload(day.directory).applications if each.name.endswith("1"))
     assert max(first.groups[0].durations_ms) <= 45_000
+
+
+def waits_for(memory_mb: int) -> dict[str, Any]:
+    return {"resourceInfo": {"resourceUsagesByPartition": [{"pending": {"memory": memory_mb}}]}}
+
+
+@pytest.mark.parametrize("pending_mb", [0, 4096])
+def test_containers_that_were_requested_after_the_earlier_ones_are_a_phase(day: Day, pending_mb: int) -> None:
+    """Between two polls two containers end and two begin: the poll before says whether these had been requested."""
+    lists = (2, 3, 10_000), (2, 3, 10_000), (4, 5, 70_000)
+    day.poll(holds(1, 1024, **waits_for(4096)))
+    for first, second, start_ms in lists:
+        day.list_containers(first, second, start_ms=start_ms)
+        day.poll(holds(3, 5120, **waits_for(pending_mb)), count=2)
+    day.poll(ended=(ended(100_000, 0, applicationType="TEZ"),))
+    application = day.application()
+    assert [group.after for group in application.groups] == ([None, 0] if not pending_mb else [None])
+    assert application.containers == 4
 
 
 def have_nodes(day: Day, *nodes: dict[str, Any]) -> None:
