@@ -77,6 +77,7 @@ class LargeCluster:
             self.apps.append(app)
         for step in range(STEPS):
             self._step(step)
+        self.rm.beat(host(77), healthy=False)
         self.history.sample(self.rm.now_ms)
         list(self.history.explain_waiting(self.rm.now_ms))
 
@@ -92,6 +93,8 @@ class LargeCluster:
             name = host(number)
             nm = rm.nodes[name]
             running = [one for one in nm.running if not self._is_am(one)]
+            for _ in range(number % 5):  # some nodes are filled sooner than others
+                rm.beat(name)
             rm.beat(name, [done(one) for one in running[: 1 + (number % 3)]] if step % 2 == number % 2 else [])
         for app in self.apps:
             rm.run(*rm.allocate(app).allocated)

@@ -208,7 +208,7 @@ def _container(context: RMContext, container: RMContainer, asker: Asker) -> dict
         "id": str(container_id),
         "app": str(container_id.application_id),
         "user": app.user,
-        "queue": container.queue,
+        "queue": app.queue,
         "isAm": container.is_am,
         "priority": container.container.priority,
         "startedMs": container.started_ms,

@@ -24,6 +24,14 @@ export function duration(ms) {
 
 export const moment = (ms) => (ms ? new Date(ms).toLocaleString() : "");
 
+// Without seconds, and of today's moments the time alone.
+export function briefMoment(ms) {
+  if (!ms) return "";
+  const then = new Date(ms);
+  const isToday = then.toDateString() === new Date().toDateString();
+  return isToday ? then.toLocaleTimeString([], { timeStyle: "short" }) : then.toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+}
+
 // The class of an application's colour: neighbours in time get different ones.
 export const colour = (app) => (app ? `c${Number(app.split("_").pop()) % 8}` : "cx");
 

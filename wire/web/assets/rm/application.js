@@ -1,7 +1,7 @@
 // One application: what it is, why it waits, its attempts and their containers.
 import { html, nothing } from "/static/vendor/lit-html.js";
 import { get } from "/static/lib/api.js";
-import { amounts, duration, memory, moment, percent } from "/static/lib/format.js";
+import { amounts, briefMoment, duration, memory, moment, percent } from "/static/lib/format.js";
 import { named, shortened } from "/static/lib/names.js";
 import { stateOf } from "/static/rm/applications.js";
 import { explanation, refusedStart } from "/static/rm/waiting.js";
@@ -69,7 +69,7 @@ const whyItWaited = ({ verdicts, since_ms: since, now_ms: now }) => html`<h2>Why
   <p class="quiet">Of its first request, from samples since ${moment(since)}; the numbers are those of the beginning.</p>
   <div class="scroll"><table class="past"><thead><tr><th>From</th><th>Until</th><th class="number">For</th><th>Reason</th></tr></thead>
   <tbody>${[...verdicts].reverse().map(
-    (one) => html`<tr><td>${moment(one.from_ms)}</td><td>${one.until_ms ? moment(one.until_ms) : "now"}</td>
+    (one) => html`<tr><td title=${moment(one.from_ms)}>${briefMoment(one.from_ms)}</td><td title=${moment(one.until_ms)}>${one.until_ms ? briefMoment(one.until_ms) : "now"}</td>
       <td class="number">${duration((one.until_ms ?? now) - one.from_ms)}</td><td class="free">${one.sentence}</td></tr>`
   )}</tbody></table></div>`;
 

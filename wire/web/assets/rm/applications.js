@@ -1,11 +1,11 @@
 // The applications, newest first, with filters that are part of the address.
 import { html, nothing } from "/static/vendor/lit-html.js";
 import { get } from "/static/lib/api.js";
-import { duration, memory, moment } from "/static/lib/format.js";
+import { briefMoment, duration, memory, moment } from "/static/lib/format.js";
 import { named, shortenedPaths } from "/static/lib/names.js";
 
 const SHOWN_MAX = 300;
-const QUEUE_MAX = 36; // characters of a queue's path
+const QUEUE_MAX = 32; // characters of a queue's path
 const STATES = ["", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"];
 const NAMES = ["all states", "waiting for an AM", "running", "finished", "failed", "killed"];
 
@@ -49,7 +49,7 @@ function table(apps) {
   <tbody>${apps.map(
     (app) => html`<tr><td>${stateOf(app)}</td><td><a href="/cluster/app/${app.id}">${app.id}</a></td><td class="free">${app.name}</td><td>${app.user}</td>
       <td>${named(app.queue, queues.get(app.queue))}</td><td class="number">${Math.max(0, app.runningContainers)}</td><td class="number">${memory(Math.max(0, app.allocatedMB))}</td>
-      <td class="number">${Math.round(app.progress)} %</td><td>${moment(app.startedTime)}</td><td class="number">${duration(app.elapsedTime)}</td></tr>`
+      <td class="number">${Math.round(app.progress)} %</td><td class="when" title=${moment(app.startedTime)}>${briefMoment(app.startedTime)}</td><td class="number">${duration(app.elapsedTime)}</td></tr>`
   )}</tbody></table></div>`;
 }
 

@@ -7,7 +7,7 @@ import { named, shortened, shortenedPaths } from "/static/lib/names.js";
 import { linked } from "/static/rm/application.js";
 
 const RANGES = [[10, "10 minutes"], [60, "1 hour"], [360, "6 hours"], [1440, "24 hours"]];
-const DECISIONS_SHOWN = 100;
+const DECISIONS_SHOWN = 50;
 const QUEUE_MAX = 40; // characters of a path
 const NODE_MAX = 28;
 const NAMES_MAX = 100; // queues or nodes of one call

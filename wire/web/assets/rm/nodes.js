@@ -3,7 +3,7 @@ import { html, nothing } from "/static/vendor/lit-html.js";
 import { get, post } from "/static/lib/api.js";
 import { hatch, nodeBar, swatch } from "/static/lib/draw.js";
 import { amounts, colour, memory, moment, plural, typed } from "/static/lib/format.js";
-import { named, shortened } from "/static/lib/names.js";
+import { named, shortened, shortenedPaths } from "/static/lib/names.js";
 import { linked } from "/static/rm/application.js";
 import { heatMap, ORDERS, orderOf } from "/static/rm/heat_map.js";
 import { loadHistory, nodePanels } from "/static/rm/history.js";
@@ -11,6 +11,7 @@ import { loadHistory, nodePanels } from "/static/rm/history.js";
 const LOADED_MAX = 500;
 const BARS_MAX = 40; // nodes that are drawn in detail until the reader asks for all
 const LEGEND_MAX = 10; // applications that are named beside their colours
+const QUEUE_MAX = 32; // characters of a queue's path
 const NAME_MAX = 28; // characters of a node's name
 const OUT_OF_SERVICE = "LOST,REBOOTED,SHUTDOWN,DECOMMISSIONED";
 const BACK = new Set(["resume", "restart", "heal"]); // what can bring back a node that is out of service
@@ -85,13 +86,16 @@ function oneNode({ live, out, verbs, history }, id, draw) {
 }
 
 // Containers of other users, which the reader may not view, have no id.
-const containerTable = (containers) => html`<div class="scroll"><table class="containers">
-  <thead><tr><th>Container</th><th>Application</th><th>User and queue</th><th>State</th><th>Resources</th><th>Since</th></tr></thead>
+function containerTable(containers) {
+  const queues = shortenedPaths(containers.map((one) => one.queue).filter(Boolean), QUEUE_MAX);
+  return html`<div class="scroll"><table class="containers">
+  <thead><tr><th>State</th><th>Container</th><th>Application</th><th>User</th><th>Queue</th><th>Resources</th><th>Since</th></tr></thead>
   <tbody>${containers.map(
-    (one) => html`<tr><td>${one.id ? linked(one.id) : "of another user"}${one.isAm ? " (AM)" : ""}</td>
-      <td>${one.app ? html`<a href="/cluster/app/${one.app}">${one.app}</a>` : nothing}</td><td>${one.user ? `${one.user} in ${one.queue}` : ""}</td>
-      <td>${one.state}</td><td>${amounts(one.resource)}</td><td>${moment(one.startedMs)}</td></tr>`
+    (one) => html`<tr><td>${one.state}</td><td>${one.id ? linked(one.id) : "of another user"}${one.isAm ? " (AM)" : ""}</td>
+      <td>${one.app ? html`<a href="/cluster/app/${one.app}">${one.app}</a>` : nothing}</td><td>${one.user ?? ""}</td>
+      <td>${one.queue ? named(one.queue, queues.get(one.queue)) : ""}</td><td>${amounts(one.resource)}</td><td>${moment(one.startedMs)}</td></tr>`
   )}</tbody></table></div>`;
+}
 
 function legendOf(nodes) {
   const apps = [...new Set(nodes.flatMap((node) => node.containers.map((container) => container.app)))].filter(Boolean);
