@@ -212,7 +212,7 @@ def test_history_is_drawn_for_the_cluster_and_for_a_queue_with_the_decisions(pag
     assert len(pages.all(".queues .past svg")) == 13
     pages.click("main a", "History and decisions")
     eventually(lambda: "Decisions" in texts(pages.browser, "main h2"))
-    assert {"placed", "ended"} <= set(texts(pages.browser, "table td:nth-child(2)"))
+    assert "placed" in texts(pages.browser, "table td:nth-child(2)")
     pages.type("input[name=queue]", leaf(3))
     pages.click("form.filter button", "Show")
     eventually(lambda: f"queue={leaf(3)}" in pages.browser.current_url)

@@ -20,7 +20,7 @@ export function view(found, { query }, draw) {
     ${list("Set and read", matches(found.read))}
     ${list("Unknown", matches(found.unknown))}
     ${list("Known to Hadoop, not read by yarnling", matches(found.ignored))}
-    ${list("Not set: defaults", matches(found.defaulted))}`;
+    <details ?open=${Boolean(wanted)}><summary>Not set: ${matches(found.defaulted).length} defaults</summary>${list("Not set: defaults", matches(found.defaulted))}</details>`;
 }
 
 function list(heading, entries) {

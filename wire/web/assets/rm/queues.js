@@ -27,7 +27,7 @@ export const legend = html`<ul class="legend">
 export function view({ root, history }, { query }, draw) {
   const options = optionsOf(root, query);
   const rows = [...rowsOf(root, options)];
-  return html`${hatch}<h2>${plural(root.size, "queue")}</h2>${filters(root, options, query, draw)}${legend}
+  return html`${hatch}<h2>Queues <span class="quiet">${root.size}</span></h2>${filters(root, options, query, draw)}${legend}
     ${options.search && !rows.some(({ queue }) => queue?.path.toLowerCase().includes(options.search)) ? html`<p>No queue matches.</p>` : nothing}
     <table class="queues"><tbody>${rows.map((row) => (row.queue ? queueRow(row, root, history, options, draw) : idleRow(row, options, draw)))}</tbody></table>`;
 }
