@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
-from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
+from yarnling.cli import cluster_parts, lab_verbs, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
 from yarnling.cli.hadoop import verbs as hadoop_verbs
 from yarnling.cli.options import with_options
 from yarnling.cli.options.cluster import ChaosOptions, LogsOptions, UpOptions
@@ -50,7 +50,7 @@ PANELS = {
     "Applications": ("run", "submit", "logs"),
     "What happens in a cluster": ("explain", "top", "watch", "timeline", "plot", "traffic"),
     "What would happen": ("simulate", "record", "workload", "chaos"),
-    "Learning": ("lesson", "quiz"),
+    "Learning": ("lesson", "quiz", "lab"),
     cluster_parts.PANEL: tuple(cluster_parts.VERBS),
     hadoop_verbs.PANEL: hadoop_verbs.VERBS,
 }
@@ -339,6 +339,7 @@ def version(as_json: Json = False) -> None:
 
 
 lesson_verbs.add_to(app)
+lab_verbs.add_to(app)
 submit_verbs.add_to(app)
 workload_verbs.add_to(app)
 app.add_typer(simulate_app, name="simulate")

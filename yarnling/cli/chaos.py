@@ -77,7 +77,7 @@ def _run(options: ChaosOptions) -> int:
         if options.only_schedule:
             _print_schedule(plan, seed, console)
             continue
-        runs.append(_run_once(plan, seed, options, console))
+        runs.append(run_once(plan, seed, options.keep, console))
         if not options.as_json:
             _print_summary(runs[-1], options, console)
         if INTERRUPTED in runs[-1].history.problem:
@@ -90,8 +90,9 @@ def _run(options: ChaosOptions) -> int:
     return exit_status(verdicts)
 
 
-def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> ProcessRun:
-    keep = None if options.keep is None else options.keep.absolute() / f"{plan.name}-{seed}"
+def run_once(plan: Plan, seed: int, keep_in: Path | None, console: Console) -> ProcessRun:
+    """Run a plan on processes, and print what happens. `keep_in`: keep the run's files in a directory there."""
+    keep = None if keep_in is None else keep_in.absolute() / f"{plan.name}-{seed}"
     progress = _Progress(plan, seed, console)
     with progress.shown():
         return asyncio.run(_interruptible(plan, seed, keep, progress.report))

@@ -54,7 +54,7 @@ def run(options: PlanOptions) -> int:
     runs: list[_Ended] = []
     failed: SimulatedRun | None = None
     console = notices() if options.as_json else terminal()
-    with _progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
+    with seeds_progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
         task = progress.add_task(options.plan or "random plans", total=options.runs)
         for seed in seeds:
             plan = _on_release(given or random_plan(seed, all_faults=options.all_faults), options.release)
@@ -152,6 +152,7 @@ def _command(one: SimulatedRun, options: PlanOptions) -> str:
     return f"yarnling simulate {plan} --seed {one.seed}{release}{' --no-encode' if options.no_encode else ''}"
 
 
-def _progress(console: Console, *, is_shown: bool) -> Progress:
+def seeds_progress(console: Console, *, is_shown: bool) -> Progress:
+    """A progress bar that counts seeds."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, disable=not is_shown, transient=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from am.programs.custom.journal import confirmed_in
 from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarn.times import duration
@@ -49,6 +50,7 @@ def check_all(history: History, expect: Expectations) -> list[CheckResult]:
         check_acknowledged,
         check_outcomes,
         check_work_is_done,
+        check_confirmed,
         check_final_is_final,
         check_started_once,
         check_one_master,
@@ -125,7 +127,7 @@ def check_work_is_done(history: History, expect: Expectations) -> CheckResult:
             count = sum(1 for span in ended if span.role is ProcessRole.CONTAINER)
             if count < one.tasks:
                 wrong.append(f"{one.application_id} succeeded with {count} of {one.tasks} containers done")
-        elif one.program is WorkProgram.TASKS:
+        elif one.program in (WorkProgram.TASKS, WorkProgram.CUSTOM):
             missing = set(range(1, one.tasks + 1)) - {span.task for span in ended if span.role is ProcessRole.TASK}
             if missing:
                 wrong.append(f"{one.application_id} succeeded without task {', '.join(map(str, sorted(missing)))}")
@@ -137,6 +139,31 @@ def check_work_is_done(history: History, expect: Expectations) -> CheckResult:
             wrong.append(f"{one.application_id} succeeded, but its counts are wrong")
         done += 1
     return CheckResult("successful work is complete", f"{done} applications", tuple(wrong))
+
+
+def check_confirmed(history: History, expect: Expectations) -> CheckResult:
+    """A custom AM confirms each task once, after a container has done it, and holds no container when it finishes.
+
+    Two attempts that run at once may both confirm a task: neither knows of the other.
+    """
+    wrong, count = [], 0
+    for one in history.submissions:
+        entries, spans = history.journals.get(one.application_id, []), history.spans_of(one.application_id)
+        for entry in entries:
+            where = f"{one.application_id}, attempt {entry.attempt}"
+            done = any(span.task == entry.task and span.status == 0 and span.last_s <= entry.at_s for span in spans)
+            if entry.task and not done:
+                wrong.append(f"{where}: task {entry.task} was confirmed before a container had done it")
+            if entry.was_known:
+                wrong.append(f"{where}: task {entry.task} was confirmed again")
+            if entry.held:
+                wrong.append(f"{where}: the job ended while its AM held {', '.join(entry.held)}")
+        outcome = _outcome(history, one)
+        if one.program is WorkProgram.CUSTOM and outcome is not None and outcome.final_status is SUCCEEDED:
+            missing = set(range(1, one.tasks + 1)) - confirmed_in(entries)
+            wrong += [f"{one.application_id} succeeded, but task {task} is not confirmed" for task in sorted(missing)]
+        count += sum(1 for entry in entries if entry.task)
+    return CheckResult("tasks are confirmed once", f"{count} confirmations", tuple(wrong))
 
 
 def check_final_is_final(history: History, expect: Expectations) -> CheckResult:

@@ -12,6 +12,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from am.programs.custom.journal import JournalEntry
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
@@ -144,7 +145,8 @@ class History:
 
     `problem` says why the run shows nothing about the product, for example because the cluster did not start. `lag_s`
     is the longest delay with which this program woke up; the cluster's processes probably had similar delays.
-    `not_recovered`, `not_drained`, `left` and `crashed` have a line for each finding.
+    `not_recovered`, `not_drained`, `left` and `crashed` have a line for each finding. `journals` are those of custom
+    programs.
     """
 
     submissions: list[SubmittedApplication] = field(default_factory=list)
@@ -152,6 +154,7 @@ class History:
     injected: list[InjectedFault] = field(default_factory=list)
     changes: list[ObservedChange] = field(default_factory=list)
     outcomes: dict[ApplicationId, ReportedEnd] = field(default_factory=dict)
+    journals: dict[ApplicationId, list[JournalEntry]] = field(default_factory=dict)
     started_s: float = 0.0
     recovered_s: float = 0.0
     drained_s: float = 0.0

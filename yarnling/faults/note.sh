@@ -16,7 +16,7 @@ pause() { read -r -t 0.1 -u "$never"; }
 tick() { now; echo "$time" >> "$file"; }
 now
 started=$time
-echo "$role ${ELASTIC_TASK:-0} ${NM_HOST:--} $started${GANG_TRY:+ $GANG_TRY $GANG_RANK $GANG_HOSTS}" >> "$file"
+echo "$role ${ELASTIC_TASK:-${TASK_NUMBER:-0}} ${NM_HOST:--} $started${GANG_TRY:+ $GANG_TRY $GANG_RANK $GANG_HOSTS}" >> "$file"
 status=0
 if [ "$role" = master ]; then
     "$@" &

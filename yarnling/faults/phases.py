@@ -201,6 +201,7 @@ async def drain(run: RunContext) -> None:
         history.not_drained.append(error.message)
     for submitted in history.submissions:
         history.outcomes[submitted.application_id] = await _outcome(run, submitted)
+        history.journals[submitted.application_id] = run.workload.journal(submitted.application_id)
 
 
 async def _end_applications(run: RunContext) -> None:

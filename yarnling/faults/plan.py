@@ -68,6 +68,8 @@ class WorkProgram(Enum):
     """Gang: a number of containers that start together once all are allocated, and run for a number of seconds."""
     WORDCOUNT = "wordcount"
     """MapReduce word count whose output is verified."""
+    CUSTOM = "custom"
+    """An ApplicationMaster of one's own, which runs numbered tasks (am.programs.custom)."""
 
 
 class ClusterPlan(Section):
@@ -99,10 +101,11 @@ class WorkPlan(Section):
     `seconds` is the duration of a container or task. `may_fail`: the applications need not succeed, only end. A
     distributed shell fails if one of its containers is killed, as Hadoop's does. `ignores_term`: AMs and containers
     ignore SIGTERM, so they run until SIGKILL follows. `killed_after`: users kill each application so many seconds after
-    its submission was acknowledged; None: not during the faults.
+    its submission was acknowledged; None: not during the faults. `file`: the Python file of a custom program.
     """
 
     program: WorkProgram = WorkProgram.BATCH
+    file: Annotated[str, Field(validate_default=True)] = ""
     applications: Times = 1
     tasks: Times = 4
     seconds: Seconds = 1.0
@@ -119,7 +122,7 @@ class WorkPlan(Section):
     @classmethod
     def _check_ignores_term(cls, ignores: bool, info: ValidationInfo) -> bool:
         program = info.data.get("program")
-        if ignores and program in (WorkProgram.TASKS, WorkProgram.WORDCOUNT):
+        if ignores and program in (WorkProgram.TASKS, WorkProgram.WORDCOUNT, WorkProgram.CUSTOM):
             raise refusal(f"is only valid for batch, service and gang, not for {program.value}", "remove it")
         return ignores
 
@@ -128,7 +131,19 @@ class WorkPlan(Section):
     def _check_keep_containers(cls, keeps: bool, info: ValidationInfo) -> bool:
         if keeps and info.data.get("program") is WorkProgram.GANG:
             raise refusal("is not valid for gang, of which each attempt starts all members", "remove it")
+        if keeps and info.data.get("program") is WorkProgram.CUSTOM:
+            raise refusal("is not valid for custom, whose attempts start without containers", "remove it")
         return keeps
+
+    @field_validator("file")
+    @classmethod
+    def _check_file(cls, file: str, info: ValidationInfo) -> str:
+        is_custom = info.data.get("program") is WorkProgram.CUSTOM
+        if is_custom and not file:
+            raise refusal("is missing: a custom program is a Python file", "write file: master.py")
+        if file and not is_custom:
+            raise refusal("is only valid for custom", "remove it, or write program: custom")
+        return file
 
 
 class FaultPlan(Struct, frozen=True):

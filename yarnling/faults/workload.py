@@ -11,6 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from am.client.submission import ApplicationOptions, Submission
+from am.programs.custom.client import CustomPlan, CustomSubmission
+from am.programs.custom.journal import JournalEntry, read_journal
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.distributed_shell.core import Width
 from am.programs.elastic.client import ElasticSubmission
@@ -145,6 +147,10 @@ class WorkSubmitter:
             case WorkProgram.GANG:
                 command = self._notes.command(ProcessRole.CONTAINER, work.seconds, ignores_term=work.ignores_term)
                 return GangSubmission(ShellWork(command, SIZE), gang_plan(work), options)
+            case WorkProgram.CUSTOM:
+                command = self._notes.command(ProcessRole.TASK, work.seconds)
+                plan = CustomPlan(work.tasks, SIZE, str(self._journal(application_id)))
+                return CustomSubmission(Path(work.file), command, plan, options)
             case WorkProgram.WORDCOUNT:
                 self._text = self._text or _write_text(self._directory / "text")
                 return word_count(self._text, self._output(application_id), options=options)
@@ -157,6 +163,13 @@ class WorkSubmitter:
         if user not in self._clients:
             self._clients[user] = Client(self._addresses, user=user, conf=self._conf)
         return self._clients[user]
+
+    def journal(self, application_id: ApplicationId) -> list[JournalEntry]:
+        """The journal of a custom program; empty for others."""
+        return list(read_journal(self._journal(application_id)))
+
+    def _journal(self, application_id: ApplicationId) -> Path:
+        return self._directory / f"journal-{application_id}"
 
     def _output(self, application_id: ApplicationId) -> Path:
         return self._directory / "counts" / str(application_id)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from am.core.actions import Application
+from am.programs.custom.core import TASK_NUMBER
 from am.programs.gang.application_master import read_member
 from nm.core.effects import LaunchContainer
 from nm.core.emulation import EmulationTable
@@ -31,6 +32,7 @@ from yarn.settings import nodemanager, resourcemanager
 from yarn.settings.release import RELEASE
 from yarn.states import DecommissionType
 from yarnling.faults.history import SILENT, History, ProcessRole
+from yarnling.faults.plan import WorkProgram
 from yarnling.run.trace import Trace
 from yarnling.simulation.application_master import AMConduct, AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
@@ -103,6 +105,7 @@ class SimulatedCluster:
         self.works: dict[ApplicationId, RunningWork] = {}
         self.masters: dict[ContainerId, ApplicationMasterProcess] = {}
         self.leaving: set[int] = set()
+        self._task_of: dict[ContainerId, int] = {}
         self._masters_started = 0
         self._trace = trace
         self.is_played = played
@@ -253,13 +256,17 @@ class SimulatedCluster:
         if launch.emulation == TASK_RULE:
             assert running.job is not None, "only the AM of a map-reduce job starts such tasks"
             return SimulatedTask(self.engine, running.job, machine, launch)
+        if running.work.program is WorkProgram.CUSTOM:
+            self._task_of[container_id] = task = int(launch.environment[TASK_NUMBER])
+            self.recorder.started(container_id, ProcessRole.TASK, machine.number, task)
+            return None
         member = read_member(launch.environment)
         self.recorder.started(container_id, ProcessRole.CONTAINER, machine.number, member=member)
         return None
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
         self.masters.pop(container_id, None)
-        self.recorder.ended(container_id, exit_code)
+        self.recorder.ended(container_id, exit_code, self._task_of.pop(container_id, 0))
 
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         """The AMs, services and workers of plans run until they end themselves, or are stopped."""
@@ -273,7 +280,7 @@ class SimulatedCluster:
         """The program of an AM that starts now."""
         running = self.works[attempt_id.application_id]
         check_invariants = self.am_settings.check_invariants
-        return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
+        return running.application(attempt_id, self.recorder, check_invariants=check_invariants)
 
     def conduct_of(self, application_id: ApplicationId) -> AMConduct:
         """The behaviour of an application's AMs; yarnling's own send only what the ResourceManager cannot know."""

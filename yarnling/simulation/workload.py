@@ -13,6 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from am.core.actions import Application
+from am.programs.custom.core import TASK_NUMBER, TaskMasterApplication
+from am.programs.custom.journal import JournalEntry, confirmed_in
+from am.programs.custom.source import load_master
 from am.programs.distributed_shell.core import DistributedShellCore, Width
 from am.programs.elastic.application_master import ElasticApplicationMaster
 from am.programs.elastic.core import SpoolScanned
@@ -189,6 +192,24 @@ class Worker:
         self._engine.at(self._engine.now_ms + delay_ms, Rank.CONTAINER, self._node, action)
 
 
+class SimulatedJournal:
+    """The journal of a custom program in the history, as one attempt uses it (am.programs.custom.core.Journal)."""
+
+    def __init__(self, recorder: HistoryWriter, attempt_id: ApplicationAttemptId) -> None:
+        self._entries = recorder.history.journals.setdefault(attempt_id.application_id, [])
+        self._engine = recorder.engine
+        self._attempt = attempt_id.attempt
+
+    def confirmed(self) -> frozenset[int]:
+        return confirmed_in(self._entries)
+
+    def confirm(self, task: int, *, was_known: bool) -> None:
+        self._entries.append(JournalEntry(self._attempt, self._engine.elapsed_s, task, was_known))
+
+    def finish(self, held: Sequence[ContainerId]) -> None:
+        self._entries.append(JournalEntry(self._attempt, self._engine.elapsed_s, held=tuple(map(str, held))))
+
+
 class RunningWork(Struct, frozen=True):
     """A submitted application: its entry of the plan, with its number, and the files that its processes share."""
 
@@ -203,11 +224,13 @@ class RunningWork(Struct, frozen=True):
         job = SimulatedJob(directory, application_id) if work.program is WorkProgram.WORDCOUNT else None
         return RunningWork(number, work, SimulatedSpool(), job)
 
-    def application(self, attempt_id: ApplicationAttemptId, now_ms: int, *, check_invariants: bool) -> Application:
+    def application(
+        self, attempt_id: ApplicationAttemptId, recorder: HistoryWriter, *, check_invariants: bool
+    ) -> Application:
         """The program of one attempt's AM, which starts now."""
         work, command = self.work, rule_name(self.number)
         if self.job is not None:
-            return SimulatedMRAppMaster(self.job, attempt_id, now_ms, check_invariants=check_invariants)
+            return SimulatedMRAppMaster(self.job, attempt_id, recorder.engine.now_ms, check_invariants=check_invariants)
         if work.program is WorkProgram.TASKS:
             worker = ContainerLaunchContext((WORKER_RULE,))
             plan = elastic_plan(work)
@@ -218,6 +241,15 @@ class RunningWork(Struct, frozen=True):
                 lambda member: ContainerLaunchContext((command,), member_variables(member)),
                 attempt_id.application_id.id,
                 check_invariants=check_invariants,
+            )
+        if work.program is WorkProgram.CUSTOM:
+            return TaskMasterApplication(
+                load_master(Path(work.file)),
+                work.tasks,
+                SIZE,
+                lambda task: ContainerLaunchContext((command,), {TASK_NUMBER: str(task)}),
+                SimulatedJournal(recorder, attempt_id),
+                source=work.file,
             )
         container = ContainerLaunchContext((command,))
         return DistributedShellCore(Width(work.tasks, SIZE), lambda _: container, check_invariants=check_invariants)

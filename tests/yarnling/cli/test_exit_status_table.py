@@ -91,6 +91,13 @@ CASES = {
         WRONG_VALUE: ["--answer x --seed x"],
         FAULT_OF_OURS: ["yarnling.cli.quiz.show_topics --list"],
     },
+    "lab master": {
+        MISSING_FILE: ["{missing}.py"],
+        MALFORMED_FILE: ["{bad}.yaml"],
+        WRONG_VALUE: ["", "--seeds 0"],
+        NOT_WRITABLE: ["--start {file}/x.py"],
+        FAULT_OF_OURS: ["yarnling.cli.lab_master.write_start --start {out}.py"],
+    },
     "run": {
         NOT_RUNNING: ["true"],
         WRONG_VALUE: ["--timeout -1 true"],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from am.programs.custom.journal import JournalEntry
 from tests.yarnling.faults.stories import APP, FENCE, Story, found
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.faults import checks
@@ -15,6 +16,25 @@ from yarnling.faults.history import History, ObservedChange, ProcessRole
 from yarnling.faults.plan import Expectations, WorkProgram
 
 FAILED = FinalApplicationStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (JournalEntry(1, 3.0, 1), ""),
+        (JournalEntry(1, 2.5, 1), "task 1 was confirmed before a container had done it"),
+        (JournalEntry(2, 4.0, 1, was_known=True), "attempt 2: task 1 was confirmed again"),
+        (JournalEntry(1, 4.0, held=("c2",)), "the job ended while its AM held c2"),
+    ],
+)
+def test_a_custom_program_confirms_each_task_once(entry: JournalEntry, message: str) -> None:
+    story = Story(WorkProgram.CUSTOM).process(2.0, 3.0, role=ProcessRole.TASK, task=1)
+    story.history.journals[APP] = [JournalEntry(1, 3.0, 1), entry]
+    violations = found(checks.check_confirmed, story)
+    assert len(violations) == bool(message)
+    assert all(message in line for line in violations)
+    story.history.journals[APP] = []
+    assert found(checks.check_confirmed, story) == (f"{APP} succeeded, but task 1 is not confirmed",)
 
 
 def test_a_correct_run_has_no_violations() -> None:

@@ -97,6 +97,18 @@ begins: soon
             "ignores_term = 'true': is only valid for batch, service and gang, not for tasks (remove it)",
         ),
         (
+            "work: [{program: custom}]",
+            "work[1]: is missing: a custom program is a Python file (write file: master.py)",
+        ),
+        (
+            "work: [{program: batch, file: master.py}]",
+            "file = 'master.py': is only valid for custom (remove it, or write program: custom)",
+        ),
+        (
+            "work: [{program: custom, file: master.py, keep_containers: true}]",
+            "keep_containers = 'true': is not valid for custom, whose attempts start without containers (remove it)",
+        ),
+        (
             "work: [{program: gang, keep_containers: true}]",
             "keep_containers = 'true': is not valid for gang, of which each attempt starts all members (remove it)",
         ),

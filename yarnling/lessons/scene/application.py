@@ -12,6 +12,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
+from yarnling.simulation.recorder import HistoryWriter
 from yarnling.simulation.workload import RunningWork
 
 FOREVER = "forever"
@@ -99,6 +100,6 @@ class LessonWork(RunningWork, frozen=True):
     wanted: tuple[Wanted, ...] = ()
 
     def application(
-        self, attempt_id: ApplicationAttemptId, now_ms: int, *, check_invariants: bool
+        self, attempt_id: ApplicationAttemptId, recorder: HistoryWriter, *, check_invariants: bool
     ) -> LessonApplication:
         return LessonApplication(self.wanted)

@@ -1,0 +1,56 @@
+"""The commands of `yarnling lab`, which are implemented in the modules `yarnling.cli.lab_...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yarnling.cli.shared.arguments import Json
+
+SEEDS = 200
+SEEDS_MAX = 10_000
+
+lab_app = typer.Typer(no_args_is_help=True, help="Graded labs: your own code, judged by runs in virtual time.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.add_typer(lab_app, name="lab")
+
+
+@lab_app.callback()
+def _lab() -> None:
+    """Graded labs: your own code, judged by runs in virtual time."""
+
+
+@lab_app.command("master", epilog="Example: yarnling lab master master.py --seeds 200 (first: --start master.py)")
+def _master(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Your ApplicationMaster (Python).")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--start", metavar="FILE", help="Write the file to start with, and stop.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Judge by the seeds 1 to N.", min=1, max=SEEDS_MAX)] = SEEDS,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Judge by this seed only.", min=1)] = None,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="Also run once on real processes, if all seeds pass.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write the first run that fails.")
+    ] = Path("lab-master"),
+    as_json: Json = False,
+) -> None:
+    """Lab 1: an ApplicationMaster that finishes its job although nodes, the RM and messages fail.
+
+    Exit status: 0 all seeds pass, 1 some fail, 2 the file is not valid, 3 cannot tell.
+    """
+    from yarnling.cli import lab_master as verb
+
+    if start is not None:
+        verb.write_start(start)
+        return
+    if file is None:
+        raise typer.BadParameter("name your file, or write one to start with: yarnling lab master --start master.py")
+    chosen = range(1, seeds + 1) if seed is None else range(seed, seed + 1)
+    raise typer.Exit(verb.grade(file, chosen, output, on_processes=processes, as_json=as_json))

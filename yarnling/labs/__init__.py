@@ -1,0 +1,1 @@
+"""Graded labs: a learner's own code or answer, judged by runs in virtual time."""
