@@ -111,7 +111,7 @@ const canFork = (text) => !state.forks
 function draw() {
   if (state) document.title = `${state.position}: ${state.title}`;
   render(
-    html`<div class="top"><h1>${state ? state.title : "Step through a run"}</h1>
+    html`<div class="top"><h1><strong>${state ? state.title : "Step through a run"}</strong></h1>
         ${state ? html`<span class="state">step ${state.position}${state.isComplete ? ` of ${state.known}` : ""}, ${seconds(state.atMs)} ${runs()}</span>` : nothing}</div>
       ${toolbar()}<p class="said" role="alert">${said}</p>`,
     part("header")
