@@ -52,12 +52,32 @@ def _quiz(
     answer: Annotated[
         str | None, typer.Option(metavar="VALUE", help="Your answer (default: read from standard input).")
     ] = None,
+    paper: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="A sheet of N questions instead, to print (-o) or to check.", min=1, max=100),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write the sheet and its answers (HTML)."),
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Mark the answers of a class: CSV lines NAME,ANSWER,ANSWER...")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a question about a cluster whose state is drawn from the seed. Exit status: 0 right, 1 wrong."""
+    """Answer a question about a cluster whose state is drawn from the seed.
+
+    Exit status: 0 right, 1 wrong or not answered.
+    """
     from yarnling.cli import quiz as verb
 
     if list_topics or not topic:
         verb.show_topics(as_json=as_json)
+    elif paper is not None and page is not None and check is None:
+        verb.write_paper(topic, paper, seed, page)
+    elif paper is not None and check is not None and seed is not None and page is None:
+        verb.check_paper(topic, paper, seed, check, as_json=as_json)
+    elif paper is not None or page is not None or check is not None:
+        raise typer.BadParameter("write `--paper N -o sheet.html`, or `--paper N --seed S --check class.csv`")
     else:
         raise typer.Exit(verb.ask(topic, seed, answer, as_json=as_json))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 import sys
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.arguments import UsageException, check_output_file, reading_arguments
 from yarnling.cli.shared.output import print_json, terminal
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.drawing import WIDTH, lines_of
+from yarnling.lessons.quiz.paper import paper_page, questions_of, read_answers
 from yarnling.lessons.quiz.question import QuizQuestion, Topic
 from yarnling.lessons.quiz.topics import TOPICS, find_topic
 from yarnling.report.escapes import in_line
+from yarnling.report.listing import Listing
 
 SEED_MAX = 1_000_000
 EXIT_RIGHT, EXIT_WRONG = 0, 1
@@ -34,7 +37,7 @@ def show_topics(*, as_json: bool) -> None:
 
 
 def ask(name: str, seed: int | None, answer: str | None, *, as_json: bool) -> int:
-    """Ask a question of that topic. Returns the exit status: 0 if the answer is right, or if there is none.
+    """Ask a question of that topic. Returns the exit status: 0 if the answer is right, or for the question as JSON.
 
     `answer`: None to read it from standard input.
     """
@@ -50,8 +53,49 @@ def ask(name: str, seed: int | None, answer: str | None, *, as_json: bool) -> in
     _print_question(console, topic, drawn_seed, question)
     given = _read(console) if answer is None else answer
     if given is None:
-        return EXIT_RIGHT
+        console.print("Not answered.")
+        return EXIT_WRONG
     return _judge(console, topic, question, given)
+
+
+def write_paper(name: str, count: int, seed: int | None, path: Path) -> None:
+    """Write a sheet with questions, and one with their answers, as a page to print."""
+    check_output_file(path, ".html", ".htm")
+    with reading_arguments():
+        topic = find_topic(name)
+    drawn_seed = random.randrange(SEED_MAX) if seed is None else seed
+    with without_logs():
+        text = paper_page(topic, questions_of(topic, count, drawn_seed), drawn_seed)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageException(f"{path}: cannot be written: {error.strerror} (name another file)") from None
+    again = f"yarnling quiz {topic.name} --paper {count} --seed {drawn_seed} --check class.csv"
+    terminal().print(Text(f"Written: {path}. To check the answers of a class: {again}"), soft_wrap=True)
+
+
+def check_paper(name: str, count: int, seed: int, path: Path, *, as_json: bool) -> None:
+    """Read the answers of a class (CSV: a name, and an answer for each question), and print who was right."""
+    with reading_arguments():
+        topic = find_topic(name)
+        answers = read_answers(path, count)
+    with without_logs():
+        questions = questions_of(topic, count, seed)
+    marks = [(who, [q.is_right(a) for q, a in zip(questions, given, strict=True)]) for who, given in answers]
+    if as_json:
+        print_json([{"name": who, "right": sum(right), "of": count, "answers": right} for who, right in marks])
+        return
+    console = terminal()
+    table = Listing("Name", "Right", "Wrong or not answered")
+    for who, right in marks:
+        table.add_row(
+            who, f"{sum(right)} of {count}", ", ".join(str(n) for n, is_right in enumerate(right, 1) if not is_right)
+        )
+    console.print(table, crop=False)
+    for number, question in enumerate(questions, 1):
+        console.print(
+            f"{number}. {question.answer}: {sum(right[number - 1] for _, right in marks)} of {len(marks)} right"
+        )
 
 
 def _print_question(console: Console, topic: Topic, seed: int, question: QuizQuestion) -> None:

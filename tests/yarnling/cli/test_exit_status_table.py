@@ -88,7 +88,11 @@ CASES = {
     },
     "quiz": {
         UNKNOWN_NAME: ["nosuch"],
-        WRONG_VALUE: ["--answer x --seed x"],
+        MISSING_FILE: ["submit --paper 1 --seed 1 --check {missing}.csv"],
+        MALFORMED_FILE: ["submit --paper 1 --seed 1 --check {bad}.yaml"],
+        WRONG_VALUE: ["--answer x --seed x", "submit --paper 0", "submit --paper 1", "submit --check {bad}.yaml"],
+        OTHER_FORMAT: ["submit --paper 1 -o {missing}.png"],
+        NOT_WRITABLE: ["submit --paper 1 -o {file}/x.html"],
         FAULT_OF_OURS: ["yarnling.cli.quiz.show_topics --list"],
     },
     "lab master": {
