@@ -318,7 +318,9 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
         Row(S.KILLING, AttemptFinished, S.FINISHED, finished, "an unmanaged AM unregistered before the kill"),
         Row(S.KILLING, AttemptFailed, S.FINAL_SAVING, attempt_failed, "no new attempt while it is killed"),
         *ignored(
-            S.KILLING, (RMAppNodeUpdate, AttemptRegistered, AppUpdateSaved, RMAppKill), "its attempt is already ending"
+            S.KILLING,
+            (RMAppNodeUpdate, AttemptLaunched, AttemptRegistered, AppUpdateSaved, RMAppKill),
+            "its attempt is already ending",
         ),
         *ignored(S.FINISHED, (RMAppNodeUpdate, AttemptUnregistered, AttemptFinished, RMAppKill), "it is over"),
         *ignored(S.FAILED, (RMAppKill, RMAppNodeUpdate), "it is over"),

@@ -14,7 +14,6 @@ from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
     AMLaunched,
-    Event,
     FinishApplicationMaster,
     GetNewApplication,
     KillApplication,
@@ -41,15 +40,14 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from tests.conformance.nodes import RecordedNode
+from tests.conformance.recorded_rm import ADMINISTRATOR, EPOCH_MS, RecordedRM, Refused, error_class
 from tests.conformance.recording import Json
 from tests.conformance.replies import container_name, show, show_allocate
 from yarn.applications import DEFAULT_QUEUE, ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import ANY, ResourceRequest, UpdateContainerRequest
-from yarn.errors import YarnException
-from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply, Tick
+from yarn.machine import Tick
 from yarn.nodes import NodeLabel
 from yarn.protocols.admin import ResourceOption
 from yarn.protocols.client import GetNewApplicationResponse
@@ -63,16 +61,7 @@ from yarn.protocols.master import (
 )
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import MEMORY_MB, Resource
-from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction, NodeState
-
-ADMINISTRATOR = "administrator"
-"""The user who makes the changes of a recording: the one that the ResourceManager runs as."""
-EPOCH_MS = 1_700_000_000_000
-"""The start time of the recordings' ResourceManager."""
-
-SETTLED_MS = EPOCH_MS + 86_400_000
-"""The time of the first step, after the waits at a ResourceManager's start."""
 
 DECOMMISSIONING_TIMEOUT_S = 100_000
 """The time a node that is decommissioned gracefully may stay, if the step does not say: longer than any recording."""
@@ -92,30 +81,18 @@ _COMPLETED = frozenset(
 )
 """States in which RMAppImpl.isAppInCompletedStates returns true."""
 
+_LAUNCHED = frozenset({RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING})
+"""States of attempts whose AM runs on its node."""
+
+_REGISTERING = frozenset({RMAppAttemptState.ALLOCATED, RMAppAttemptState.LAUNCHED})
+"""States of attempts whose AM registers next. A recovered attempt is LAUNCHED, and may have registered before."""
+
 _OF_AN_ADMINISTRATOR = UpdateNodeResource(0, ())
 """A call of an administrator that changes nothing itself: what was sent before is handled in its step."""
-
-_NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
-"""Preemption rounds are steps of their own; the monitor's first round finds an empty cluster."""
-
-_LABELS_ARE_ON = {"yarn.node-labels.enabled": "true"}
-"""The label manager of Hadoop's test jars (NullRMNodeLabelsManager) enables labels whatever the scenario configures."""
-
-_AUDITED = {CHECK_INVARIANTS.key: "true"}
-
-_SCHEDULER_KEYS = "yarn.scheduler.capacity."
 
 
 class Unsupported(Exception):
     """The core has no event for this step yet."""
-
-
-class Refused(Exception):
-    """The core refused a call; the message is the core's."""
-
-    def __init__(self, error: YarnException) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 @dataclass(slots=True)
@@ -133,20 +110,21 @@ class RecordedCluster:
 
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
-        self._configuration = configuration = {**configuration, **_LABELS_ARE_ON, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
-        self.core = ResourceManagerCore(
-            Configuration.of(configuration), cluster_timestamp=EPOCH_MS, user=ADMINISTRATOR, strict=True
-        )
+        self.rm = RecordedRM(configuration)
         self.nodes: dict[str, RecordedNode] = {}
         self.apps: dict[str, RecordedApp] = {}
         self.names: dict[ApplicationId, str] = {}
         self._racks: dict[str, str] = {}
-        self._steps = 0
         self._preemption_clock_ms = EPOCH_MS
+
+    @property
+    def core(self) -> ResourceManagerCore:
+        """The running core, which a restart replaces."""
+        return self.rm.core
 
     def step(self, action: Json) -> Json:
         """Execute one step and return its reply. Raises Unsupported if the core has no event for it."""
-        self._steps += 1
+        self.rm.now_ms += 1
         operation: Callable[[Json, Json], None] | None = getattr(self, f"_{action['op']}", None)
         if operation is None:
             raise Unsupported(f"unsupported op {action['op']}")
@@ -164,7 +142,7 @@ class RecordedCluster:
         if "rack" in action:
             self._racks[host] = action["rack"]
         node = RecordedNode(host, self._racks.get(host, "/default-rack"), _resource(action["resource"]))
-        response = self._call(RegisterNode(0, node.registration(), node.rack))
+        response = self.rm.call(RegisterNode(0, node.registration(), node.rack))
         assert isinstance(response, RegisterNodeManagerResponse)
         reply["action"] = response.action.name
         self.nodes[host] = node
@@ -174,40 +152,57 @@ class RecordedCluster:
         if node.lost:
             reply["skipped"] = "node is lost"
             return
-        known = self.core.scheduler.nodes.get(node.node_id)
-        on_node = () if known is None else known.containers.values()
-        node.start(container.id for container in on_node if self._started(container))
-        response = self._call(NodeHeartbeat(0, node.heartbeat(healthy=action.get("healthy", True))))
+        self._start(node, _LAUNCHED)
+        response = self.rm.call(NodeHeartbeat(0, node.heartbeat(healthy=action.get("healthy", True))))
         assert isinstance(response, NodeHeartbeatResponse)
         node.obey(response)
         if response.action is not NodeAction.NORMAL:
             reply["action"] = response.action.name
 
-    def _started(self, container: RMContainer) -> bool:
+    def _resync(self, action: Json, reply: Json) -> None:
+        """Let a node register again with what it has; without work-preserving recovery it ends that before."""
+        node = self.nodes[action["node"]]
+        if node.lost:
+            reply["skipped"] = "node is lost"
+            return
+        self._start(node, _LAUNCHED)
+        if not self.core.context.settings.work_preserving:
+            node.end_all()
+        response = self.rm.call(RegisterNode(0, node.registration_again(), node.rack))
+        assert isinstance(response, RegisterNodeManagerResponse)
+        reply["action"] = response.action.name
+
+    def _start(self, node: RecordedNode, launched: frozenset[RMAppAttemptState]) -> None:
+        """Start what applications acquired on the node, and the masters of attempts in these states."""
+        known = self.core.scheduler.nodes.get(node.node_id)
+        on_node = () if known is None else tuple(known.containers.values())
+        node.know(on_node)
+        node.start(container.id for container in on_node if self._started(container, launched))
+
+    def _started(self, container: RMContainer, launched: frozenset[RMAppAttemptState]) -> bool:
         if not container.is_am:
             return container.state is RMContainerState.ACQUIRED
         attempt = self.core.context.attempt(container.id.attempt_id)
-        return attempt is not None and attempt.state in (RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING)
+        return attempt is not None and attempt.state in launched
 
     def _lose_node(self, action: Json, _: Json) -> None:
         """In Hadoop the node expires. Here the clock stands still, so it unregisters, with the same effect."""
         node = self.nodes[action["node"]]
         if not node.lost:
-            self._call(UnregisterNode(0, node.node_id))
+            self.rm.call(UnregisterNode(0, node.node_id))
         node.lose()
 
     def _resize_node(self, action: Json, _: Json) -> None:
-        node = self.nodes[action["node"]]
-        node.resource = _resource(action["resource"])
-        if node.node_id in self.core.context.nodes:
-            self._call(UpdateNodeResource(0, ((node.node_id, ResourceOption(node.resource)),)))
+        node_id = self.nodes[action["node"]].node_id
+        if node_id in self.core.context.nodes:
+            self.rm.call(UpdateNodeResource(0, ((node_id, ResourceOption(_resource(action["resource"]))),)))
 
     def _decommission(self, action: Json, _: Json) -> None:
         """Send what NodesListManager sends when a host is excluded; a node that is out of use gets nothing."""
         node_id = self.nodes[action["node"]].node_id
         graceful = RMNodeGracefulDecommission(node_id, action.get("timeout", DECOMMISSIONING_TIMEOUT_S))
         self.core.context.send(graceful if action.get("graceful", True) else RMNodeDecommission(node_id))
-        self._call(_OF_AN_ADMINISTRATOR)
+        self.rm.call(_OF_AN_ADMINISTRATOR)
 
     def _recommission(self, action: Json, _: Json) -> None:
         """Send what NodesListManager sends for a decommissioning node when its host is included again."""
@@ -215,30 +210,43 @@ class RecordedCluster:
         known = self.core.context.nodes.get(node_id)
         if known is not None and known.state is NodeState.DECOMMISSIONING:
             self.core.context.send(RMNodeRecommission(node_id))
-            self._call(_OF_AN_ADMINISTRATOR)
+            self.rm.call(_OF_AN_ADMINISTRATOR)
 
     def _add_labels(self, action: Json, _: Json) -> None:
         labels = tuple(NodeLabel(label["name"], label.get("exclusive", True)) for label in action["labels"])
-        self._call(AddClusterNodeLabels(0, labels))
+        self.rm.call(AddClusterNodeLabels(0, labels))
 
     def _label_nodes(self, action: Json, _: Json) -> None:
         """The node of a host, also if it is not registered."""
         labels = tuple((NodeId(host, 0), (label,) if label else ()) for host, label in action["nodes"].items())
-        self._call(ReplaceLabelsOnNodes(0, labels))
+        self.rm.call(ReplaceLabelsOnNodes(0, labels))
 
     def _remove_labels(self, action: Json, _: Json) -> None:
-        self._call(RemoveClusterNodeLabels(0, tuple(action["labels"])))
+        self.rm.call(RemoveClusterNodeLabels(0, tuple(action["labels"])))
+
+    # The ResourceManager
+
+    def _restart_rm(self, action: Json, _: Json) -> None:
+        """Kill the core and start another one. The last that it does is to launch its masters."""
+        changed = self.rm.changed(action["properties"]) if "properties" in action else self.rm.configuration
+        for node in self.nodes.values():
+            if not node.lost:
+                self._start(node, _LAUNCHED | {RMAppAttemptState.ALLOCATED})
+        self.rm.restart({**changed, **action.get("conf", {})})
+
+    def _end_wait(self, _: Json, __: Json) -> None:
+        self.rm.end_wait()
 
     # Calls of clients
 
     def _submit(self, action: Json, reply: Json) -> None:
-        fresh = self._call(GetNewApplication(0))
+        fresh = self.rm.call(GetNewApplication(0))
         assert isinstance(fresh, GetNewApplicationResponse)
         app = RecordedApp(fresh.application_id)
         self.names[app.application_id] = action["app"]
         self.apps[action["app"]] = app
         groups = tuple(action["groups"].split(",")) if "groups" in action else ()
-        self._call(SubmitApplication(0, action["user"], _submission(app.application_id, action), groups))
+        self.rm.call(SubmitApplication(0, action["user"], _submission(app.application_id, action), groups))
         known = self.core.context.apps.get(app.application_id)
         reply["state"] = "null" if known is None else known.state.name
         if known is not None and known.state is RMAppState.FAILED:
@@ -250,14 +258,14 @@ class RecordedCluster:
         app = self.apps[action["app"]]
         app.registered = False
         diagnostics = f"Application {app.application_id} was killed by user"
-        self._call(KillApplication(0, app.application_id, diagnostics, ADMINISTRATOR))
+        self.rm.call(KillApplication(0, app.application_id, diagnostics, ADMINISTRATOR))
 
     def _move(self, action: Json, _: Json) -> None:
-        self._call(MoveApplication(0, ADMINISTRATOR, self.apps[action["app"]].application_id, action["queue"]))
+        self.rm.call(MoveApplication(0, ADMINISTRATOR, self.apps[action["app"]].application_id, action["queue"]))
 
     def _set_priority(self, action: Json, _: Json) -> None:
         application_id = self.apps[action["app"]].application_id
-        self._call(UpdateApplicationPriority(0, application_id, action["priority"], ADMINISTRATOR))
+        self.rm.call(UpdateApplicationPriority(0, application_id, action["priority"], ADMINISTRATOR))
 
     def _expire_lifetime(self, action: Json, reply: Json) -> None:
         """Let the lifetime expire: the next check of the monitor kills the application."""
@@ -268,22 +276,23 @@ class RecordedCluster:
             return
         app.registered = False
         self.core.context.lifetimes.register(app.application_id, EPOCH_MS)
-        self._send(Tick())
+        self.rm.send(Tick())
 
     def _refresh_queues(self, action: Json, _: Json) -> None:
-        kept = {key: value for key, value in self._configuration.items() if not key.startswith(_SCHEDULER_KEYS)}
-        self._call(RefreshQueues(0, Configuration.of({**kept, **action["properties"]})))
+        changed = self.rm.changed(action["properties"])
+        self.rm.call(RefreshQueues(0, Configuration.of(changed)))
+        self.rm.configuration = changed
 
     def _remove_idle_queues(self, _: Json, __: Json) -> None:
         """A round of the policy, after the wait that follows a queue's last submission."""
-        scheduler, now_ms = self.core.scheduler, SETTLED_MS + self._steps
+        scheduler, now_ms = self.core.scheduler, self.rm.now_ms
         for queue in scheduler.queues.values():
             if queue.is_dynamic:
                 queue.last_submitted_ms = EPOCH_MS
         scheduler.policies.remove_idle_queues(now_ms)
 
     def _manage_queues(self, _: Json, __: Json) -> None:
-        self.core.scheduler.policies.entitle_leaves(SETTLED_MS + self._steps)
+        self.core.scheduler.policies.entitle_leaves(self.rm.now_ms)
 
     def _preempt(self, action: Json, reply: Json) -> None:
         """Advance the policy's clock only; rounds that heartbeats would run are not due."""
@@ -293,7 +302,7 @@ class RecordedCluster:
         failure = monitor.policy.last_failure
         if failure is not None:
             reply["error"] = {"class": failure.java_class.rpartition(".")[2], "message": str(failure)}
-        self._send(Tick())
+        self.rm.send(Tick())
 
     # Calls of ApplicationMasters
 
@@ -301,14 +310,15 @@ class RecordedCluster:
         app = self.apps[action["app"]]
         known = self.core.context.apps.get(app.application_id)
         attempt = None if known is None else known.current_attempt
-        if attempt is None or attempt.state is not RMAppAttemptState.ALLOCATED:
+        if attempt is None or attempt.state not in _REGISTERING:
             reply["skipped"] = "no attempt" if attempt is None else f"attempt is {attempt.state.name}"
             return
         app.attempt_id = attempt.attempt_id
-        self._send(AMLaunched(app.attempt_id))
+        if attempt.state is RMAppAttemptState.ALLOCATED:
+            self.rm.send(AMLaunched(app.attempt_id))
         app.response_id = 0
         request = RegisterApplicationMasterRequest(rpc_port=1)
-        response = self._call(RegisterApplicationMaster(0, app.attempt_id, request))
+        response = self.rm.call(RegisterApplicationMaster(0, app.attempt_id, request))
         assert isinstance(response, RegisterApplicationMasterResponse)
         app.registered = True
         reply["maximum"] = show(response.maximum_capability)
@@ -342,7 +352,7 @@ class RecordedCluster:
 
     def _heartbeat_of(self, app: RecordedApp, request: AllocateRequest) -> AllocateResponse:
         assert app.attempt_id is not None
-        response = self._call(Allocate(0, app.attempt_id, request))
+        response = self.rm.call(Allocate(0, app.attempt_id, request))
         assert isinstance(response, AllocateResponse)
         app.response_id = response.response_id
         return response
@@ -368,7 +378,7 @@ class RecordedCluster:
         master = self._pick(app, 0, master=True)
         request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
         for _ in range(CALLS_OF_UNREGISTER):
-            response = self._call(FinishApplicationMaster(0, app.attempt_id, request))
+            response = self.rm.call(FinishApplicationMaster(0, app.attempt_id, request))
             assert isinstance(response, FinishApplicationMasterResponse)
             if response.is_unregistered:
                 break
@@ -405,19 +415,23 @@ class RecordedCluster:
             reply["skipped"] = "none live" if container is None else f"container is {container.state.name}"
             return
         self.core.context.send(ContainerExpired(container.id))
-        self._send(Tick())
+        self.rm.send(Tick())
         reply["container"] = container_name(self.names, container.id)
 
     def _expire_master(self, action: Json, reply: Json) -> None:
         """The AM stops calling; the ResourceManager does not know whether its process ended."""
         app = self.apps[action["app"]]
+        known = self.core.context.apps.get(app.application_id)
+        attempt = None if known is None else known.current_attempt
         if not app.registered:
-            reply["skipped"] = "not registered"
-            return
+            if attempt is None or attempt.state is not RMAppAttemptState.LAUNCHED:
+                reply["skipped"] = "not registered"
+                return
+            app.attempt_id = attempt.attempt_id
         assert app.attempt_id is not None
         app.registered = False
         self.core.context.send(RMAppAttemptExpire(app.attempt_id))
-        self._send(Tick())
+        self.rm.send(Tick())
 
     def _complete(self, container: RMContainer, exit_status: int) -> None:
         for node in self.nodes.values():
@@ -432,35 +446,6 @@ class RecordedCluster:
         containers = self.core.scheduler.containers_of(app.application_id).values()
         live = sorted((c for c in containers if c.is_am == master), key=lambda container: container.id)
         return live[number % len(live)] if live else None
-
-    # The core
-
-    def _call(self, event: Event) -> object:
-        """Send an RPC's event and return the value of its reply. Raises Refused."""
-        answers = [effect for effect in self._send(event) if isinstance(effect, Reply | Refuse)]
-        assert len(answers) == 1, f"{len(answers)} answers to {event}"
-        answer = answers[0]
-        if isinstance(answer, Refuse):
-            raise Refused(answer.error)
-        return answer.value
-
-    def _send(self, event: Event) -> list[object]:
-        """The number of the step serves as its time, so that times that Hadoop records in milliseconds differ."""
-        effects = list(self.core.handle(event, SETTLED_MS + self._steps))
-        broken = [effect for effect in effects if isinstance(effect, InvariantsBroken)]
-        assert not broken, broken
-        return effects
-
-
-def error_class(error: YarnException) -> str:
-    """The class as recorded: IOException for a refused configuration, for a bare YarnException what it wraps."""
-    if isinstance(error, ConfigurationException):
-        return "IOException"
-    if type(error) is YarnException:
-        first, colon, _ = error.message.partition(": ")
-        if colon and first.startswith(("java.", "org.apache.")):
-            return first.rpartition(".")[2]
-    return type(error).java_class.rpartition(".")[2]
 
 
 def _resource(amounts: dict[str, int]) -> Resource:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yarn.containers import ContainerStatus
+from rm.scheduler.model.rm_container import RMContainer
+from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.ids import ContainerId, NodeId, container_hash
 from yarn.java.hash_order import hash_order
 from yarn.nodes import NodeHealth
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import ContainerExitStatus, ContainerState
+from yarn.states import ContainerExitStatus, ContainerState, NodeAction
 
 PORT = 1
 HTTP_PORT = 2
@@ -34,9 +35,34 @@ class RecordedNode:
         self._response_id = 0
         self._containers: dict[ContainerId, ContainerStatus] = {}
         self._peak = 0
+        self._known: dict[ContainerId, RMContainer] = {}
 
     def registration(self) -> RegisterNodeManagerRequest:
         return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource)
+
+    def registration_again(self) -> RegisterNodeManagerRequest:
+        """The registration of a NodeManager that kept what it has."""
+        reported = sorted(self._containers.values(), key=lambda status: status.container_id)
+        running = [status for status in reported if status.state is not ContainerState.COMPLETE]
+        self._peak = max(self._peak, len(running))
+        self._response_id = 0
+        return RegisterNodeManagerRequest(
+            self.node_id,
+            HTTP_PORT,
+            self.resource,
+            containers=tuple(_report(self._known[status.container_id], status) for status in reported),
+            running_applications=tuple(dict.fromkeys(status.container_id.application_id for status in reported)),
+        )
+
+    def end_all(self) -> None:
+        """End the running containers, as a NodeManager does that may not keep them when it registers again."""
+        for status in list(self._containers.values()):
+            if status.state is not ContainerState.COMPLETE:
+                self.complete(status.container_id, ContainerExitStatus.ABORTED)
+
+    def know(self, containers: Iterable[RMContainer]) -> None:
+        """Note what the tokens of these containers say: their sizes, priorities, labels."""
+        self._known.update((container.id, container) for container in containers)
 
     def start(self, container_ids: Iterable[ContainerId]) -> None:
         """Containers whose AM had time to start them are running now."""
@@ -58,8 +84,14 @@ class RecordedNode:
         )
 
     def obey(self, response: NodeHeartbeatResponse) -> None:
-        """Forget the containers that were reported as ended, and end those to be cleaned up."""
+        """Forget the containers that were reported as ended, and end those to be cleaned up.
+
+        A node that has to register again does neither.
+        """
+        if response.action is NodeAction.RESYNC:
+            return
         self._response_id = response.response_id
+        self.resource = response.resource or self.resource
         applications = set(response.applications_to_clean_up)
         ordered = set(response.containers_to_clean_up)
         for container_id, status in list(self._containers.items()):
@@ -72,3 +104,19 @@ class RecordedNode:
         """The ResourceManager considers the node lost; its containers are gone."""
         self.lost = True
         self._containers.clear()
+
+
+def _report(container: RMContainer, status: ContainerStatus) -> NMContainerStatus:
+    token = container.container
+    return NMContainerStatus(
+        status.container_id,
+        status.state,
+        container.resource,
+        container.priority,
+        status.exit_status,
+        creation_time_ms=container.started_ms,
+        version=token.version,
+        node_label_expression=container.partition,
+        execution_type=token.execution_type,
+        allocation_request_id=token.allocation_request_id,
+    )

@@ -34,7 +34,7 @@ class WatchedCluster:
         self.left_out = 0
         self._last: dict[NodeId, NodeHeartbeatRequest] = {}
         self._has_news = False
-        monkeypatch.setattr(self.recorded, "core", _NotedCore(self.core, self._note))
+        monkeypatch.setattr(self.recorded.rm, "core", _NotedCore(self.core, self._note))
 
     def _note(self, event: Event) -> None:
         if isinstance(event, NodeHeartbeat):

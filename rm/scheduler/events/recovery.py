@@ -120,5 +120,4 @@ def _charge(
     partition, size, leaf = node.partition, container.resource, LeafQueue.of(attempt)
     part = attempt.usage.booked(partition)
     part.used = part.used + size
-    leaf.active.usage_changed(attempt)
     book(leaf, attempt, container, partition, size, applications)

@@ -115,6 +115,8 @@ class Hadoop:
                 yield {"hang": True, "at": step}
                 return
             yield {"step": step, **answer}
+            if step["op"] == "restart_rm" and "error" in answer["reply"]:
+                return
 
     def close(self) -> None:
         """End the JVMs; the next `record` starts another."""

@@ -24,6 +24,20 @@ final class AdminSteps {
 
   /** The scheduler's keys are replaced as if capacity-scheduler.xml had been rewritten; the others stay. */
   static void refreshQueues(Cluster cluster, JsonNode step) throws IOException {
+    Configuration changed = changed(cluster, step.get("properties"));
+    cluster.scheduler.reinitialize(new CapacitySchedulerConfiguration(changed, false), cluster.rm.getRMContext());
+    cluster.configuration = changed;
+  }
+
+  /** The ResourceManager is killed and started again, with `properties` as at a refresh, and `conf` on top. */
+  static void restart(Cluster cluster, JsonNode step) {
+    Configuration changed =
+        step.has("properties") ? changed(cluster, step.get("properties")) : new Configuration(cluster.configuration);
+    Cluster.set(changed, step.path("conf"));
+    cluster.restart(changed);
+  }
+
+  private static Configuration changed(Cluster cluster, JsonNode properties) {
     Configuration changed = new Configuration(cluster.configuration);
     List<String> replaced = new ArrayList<>();
     for (Map.Entry<String, String> entry : changed) {
@@ -32,8 +46,8 @@ final class AdminSteps {
       }
     }
     replaced.forEach(changed::unset);
-    Cluster.set(changed, step.get("properties"));
-    cluster.scheduler.reinitialize(new CapacitySchedulerConfiguration(changed, false), cluster.rm.getRMContext());
+    Cluster.set(changed, properties);
+    return changed;
   }
 
   static void addLabels(Cluster cluster, JsonNode step) throws IOException {

@@ -40,10 +40,11 @@ final class Cluster implements AutoCloseable {
     return thread;
   });
 
-  final YarnConfiguration configuration;
-  final RecordedRM rm;
-  final CapacityScheduler scheduler;
-  final Policies policies;
+  /** What the running ResourceManager started with or last took up at a refresh: what the next one reads. */
+  Configuration configuration;
+  RecordedRM rm;
+  CapacityScheduler scheduler;
+  Policies policies;
   final Map<String, RecordedNode> nodes = new LinkedHashMap<>();
   final Map<String, RecordedApp> apps = new LinkedHashMap<>();
   private final Map<ApplicationId, String> names = new HashMap<>();
@@ -54,11 +55,23 @@ final class Cluster implements AutoCloseable {
     scratch = Files.createTempDirectory("oracle");
     configuration = RecordedRM.configuration(scratch);
     set(configuration, properties);
-    rm = RecordedRM.start(configuration);
+    take(RecordedRM.start(configuration));
+    settle();
+  }
+
+  /** The ResourceManager is killed, and another one starts on its store. */
+  void restart(Configuration changed) {
+    NodeSteps.startAll(this);
+    take(rm.restart(changed));
+    configuration = changed;
+    nodes.values().forEach(node -> node.callOn(rm.getResourceTrackerService()));
+  }
+
+  private void take(RecordedRM started) {
+    rm = started;
     Logger.getRootLogger().setLevel(Level.OFF);
     scheduler = (CapacityScheduler) rm.getResourceScheduler();
     policies = new Policies(rm.getRMContext(), scheduler);
-    settle();
   }
 
   @Override

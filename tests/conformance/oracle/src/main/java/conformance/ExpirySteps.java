@@ -5,8 +5,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
@@ -32,12 +34,23 @@ final class ExpirySteps {
   /** AMLivelinessMonitor: the master no longer calls. Its process is not known to have ended. */
   static void master(Cluster cluster, JsonNode step, ObjectNode reply) {
     RecordedApp app = cluster.app(step);
-    if (!app.registered) {
+    if (!app.registered && !isRecovered(cluster, app)) {
       reply.put("skipped", "not registered");
       return;
     }
     app.registered = false;
     cluster.send(new RMAppAttemptEvent(app.attempt, RMAppAttemptEventType.EXPIRE));
+  }
+
+  /** A master that was launched just before a restart, and has never registered. */
+  private static boolean isRecovered(Cluster cluster, RecordedApp app) {
+    RMApp known = cluster.rmApp(app);
+    RMAppAttempt attempt = known == null ? null : known.getCurrentAppAttempt();
+    if (attempt == null || attempt.getAppAttemptState() != RMAppAttemptState.LAUNCHED) {
+      return false;
+    }
+    app.attempt = attempt.getAppAttemptId();
+    return true;
   }
 
   /** RMAppLifetimeMonitor: the application has a lifetime, and it is over. */

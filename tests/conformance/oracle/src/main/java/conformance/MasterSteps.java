@@ -48,7 +48,7 @@ final class MasterSteps {
     RecordedApp app = cluster.app(step);
     RMApp known = cluster.rmApp(app);
     RMAppAttempt attempt = known == null ? null : known.getCurrentAppAttempt();
-    if (attempt == null || attempt.getAppAttemptState() != RMAppAttemptState.ALLOCATED) {
+    if (attempt == null || !mayRegister(attempt.getAppAttemptState())) {
       reply.put("skipped", attempt == null ? "no attempt" : "attempt is " + attempt.getAppAttemptState());
       return;
     }
@@ -56,8 +56,10 @@ final class MasterSteps {
     Token<AMRMTokenIdentifier> token =
         cluster.rm.getRMContext().getAMRMTokenSecretManager().createAndGetAMRMToken(app.attempt);
     ((RMAppAttemptImpl) attempt).setAMRMToken(token);
-    cluster.send(new RMAppAttemptEvent(app.attempt, RMAppAttemptEventType.LAUNCHED));
-    cluster.settle();
+    if (attempt.getAppAttemptState() == RMAppAttemptState.ALLOCATED) {
+      cluster.send(new RMAppAttemptEvent(app.attempt, RMAppAttemptEventType.LAUNCHED));
+      cluster.settle();
+    }
     app.master = UserGroupInformation.createRemoteUser(app.attempt.toString());
     app.master.addTokenIdentifier(token.decodeIdentifier());
     app.responseId = 0;
@@ -71,6 +73,11 @@ final class MasterSteps {
       ArrayNode previous = reply.putArray("previous");
       kept.stream().map(Container::getId).sorted().map(cluster::name).forEach(previous::add);
     }
+  }
+
+  /** A recovered attempt is LAUNCHED: its master was launched before the restart, and registers, perhaps again. */
+  private static boolean mayRegister(RMAppAttemptState state) {
+    return state == RMAppAttemptState.ALLOCATED || state == RMAppAttemptState.LAUNCHED;
   }
 
   static void allocate(Cluster cluster, JsonNode step, ObjectNode reply) throws Exception {

@@ -2,6 +2,7 @@ package conformance;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Set;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
@@ -24,6 +25,8 @@ final class NodeSteps {
   /** ResourceOption: containers that no longer fit are left to end by themselves. */
   private static final int NO_OVER_COMMIT_TIMEOUT = -1;
   private static final int MASTER_FAILED = 1;
+  private static final Set<RMAppAttemptState> LAUNCHED =
+      Set.of(RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING);
   private static final int DECOMMISSIONING_TIMEOUT_SECONDS = 100_000;
 
   private NodeSteps() {
@@ -46,25 +49,52 @@ final class NodeSteps {
       reply.put("skipped", "node is lost");
       return;
     }
-    FiCaSchedulerNode scheduled = cluster.scheduler.getNode(node.id);
-    if (scheduled != null) {
-      scheduled.getCopiedListOfRunningContainers().stream().filter(container -> isStarted(cluster, container))
-          .forEach(container -> node.start(container.getContainerId()));
-    }
+    start(cluster, node, LAUNCHED);
     NodeHeartbeatResponse response = node.heartbeat(step.path("healthy").asBoolean(true));
     if (response.getNodeAction() != NodeAction.NORMAL) {
       reply.put("action", String.valueOf(response.getNodeAction()));
     }
   }
 
+  /** A node manager that has to register again does so with what it has. Without work-preserving recovery it ends that. */
+  static void resync(Cluster cluster, JsonNode step, ObjectNode reply) throws Exception {
+    RecordedNode node = cluster.node(step);
+    if (node.isLost()) {
+      reply.put("skipped", "node is lost");
+      return;
+    }
+    start(cluster, node, LAUNCHED);
+    boolean keeps = cluster.rm.getRMContext().isWorkPreservingRecoveryEnabled();
+    reply.put("action", node.registerAgain(keeps).getNodeAction().toString());
+  }
+
+  /** All that can be running on the nodes runs: the last that a ResourceManager does is to launch its masters. */
+  static void startAll(Cluster cluster) {
+    Set<RMAppAttemptState> states =
+        Set.of(RMAppAttemptState.ALLOCATED, RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING);
+    cluster.nodes.values().stream().filter(node -> !node.isLost()).forEach(node -> start(cluster, node, states));
+  }
+
+  private static void start(Cluster cluster, RecordedNode node, Set<RMAppAttemptState> launched) {
+    FiCaSchedulerNode scheduled = cluster.scheduler.getNode(node.id);
+    if (scheduled != null) {
+      for (RMContainer container : scheduled.getCopiedListOfRunningContainers()) {
+        node.know(container);
+        if (isStarted(cluster, container, launched)) {
+          node.start(container.getContainerId());
+        }
+      }
+    }
+  }
+
   /** Whether somebody has started the container on its node: its application, or for masters the ResourceManager. */
-  private static boolean isStarted(Cluster cluster, RMContainer container) {
+  private static boolean isStarted(Cluster cluster, RMContainer container, Set<RMAppAttemptState> launched) {
     if (!container.isAMContainer()) {
       return container.getState() == RMContainerState.ACQUIRED;
     }
     RMAppAttempt attempt = cluster.rm.getRMContext().getRMApps()
         .get(container.getApplicationAttemptId().getApplicationId()).getRMAppAttempt(container.getApplicationAttemptId());
-    return attempt.getAppAttemptState() == RMAppAttemptState.LAUNCHED || attempt.getAppAttemptState() == RMAppAttemptState.RUNNING;
+    return launched.contains(attempt.getAppAttemptState());
   }
 
   static void lose(Cluster cluster, JsonNode step) throws Exception {

@@ -11,9 +11,12 @@ import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
+import org.apache.hadoop.yarn.util.ControlledClock;
 import org.apache.hadoop.yarn.util.RackResolver;
 
 /** The ResourceManager, with all that would differ from run to run taken out of it. */
@@ -22,18 +25,65 @@ final class RecordedRM extends MockRM {
   private static final long STARTED_MS = 1_700_000_000_000L;
   private static final long DAY_MS = 86_400_000L;
 
-  private RecordedRM(Configuration configuration) {
-    super(configuration);
+  /** The time from which a restarted one measures its wait for nodes and masters. */
+  private final ControlledClock clock = new ControlledClock();
+  private final LastingStore store;
+  private final int restarts;
+
+  private RecordedRM(Configuration configuration, LastingStore store, int restarts) {
+    super(new CapacitySchedulerConfiguration(configuration, false), store);
+    this.store = store;
+    this.restarts = restarts;
   }
 
   /** Started, with its first events not yet handled. `configuration` is of {@link #configuration}. */
-  static RecordedRM start(Configuration configuration) throws ReflectiveOperationException {
+  static RecordedRM start(Configuration configuration) throws Exception {
     resetStatics(configuration);
-    RecordedRM rm = new RecordedRM(new CapacitySchedulerConfiguration(configuration, false));
-    rm.disableDrainEventsImplicitly();
-    rm.start();
-    setClusterTimeStamp(STARTED_MS);
+    LastingStore store = isRecovering(configuration) ? new LastingStore() : null;
+    if (store != null) {
+      store.init(configuration);
+    }
+    RecordedRM rm = new RecordedRM(configuration, store, 0);
+    rm.begin();
     return rm;
+  }
+
+  /** The next one, started on what this one stored; this one has ended, whether or not the next one starts. */
+  RecordedRM restart(Configuration configuration) {
+    stop();
+    RecordedRM next = new RecordedRM(configuration, isRecovering(configuration) ? store : null, restarts + 1);
+    next.labels().keep(labels());
+    next.begin();
+    return next;
+  }
+
+  private void begin() {
+    disableDrainEventsImplicitly();
+    clock.setTime(STARTED_MS);
+    ((RMContextImpl) getRMContext()).setSystemClock(clock);
+    start();
+    // Application ids have the time: those of a restarted one are new.
+    setClusterTimeStamp(STARTED_MS + restarts);
+  }
+
+  /** The wait for nodes and masters after a restart is over. */
+  void endWait() {
+    clock.tickMsec(DAY_MS);
+  }
+
+  private LastingLabels labels() {
+    return (LastingLabels) getRMContext().getNodeLabelManager();
+  }
+
+  @Override
+  protected RMNodeLabelsManager createNodeLabelManager() {
+    LastingLabels labels = new LastingLabels();
+    labels.init(getConfig());
+    return labels;
+  }
+
+  private static boolean isRecovering(Configuration configuration) {
+    return configuration.getBoolean(YarnConfiguration.RECOVERY_ENABLED, YarnConfiguration.DEFAULT_RM_RECOVERY_ENABLED);
   }
 
   /** Hadoop's defaults, then what every recording needs. The scenario's own keys come on top. */

@@ -14,6 +14,7 @@ final class Steps {
       case "register_node" -> NodeSteps.register(cluster, step, reply);
       case "heartbeat" -> NodeSteps.heartbeat(cluster, step, reply);
       case "lose_node" -> NodeSteps.lose(cluster, step);
+      case "resync" -> NodeSteps.resync(cluster, step, reply);
       case "resize_node" -> NodeSteps.resize(cluster, step);
       case "decommission" -> NodeSteps.decommission(cluster, step);
       case "recommission" -> NodeSteps.recommission(cluster, step);
@@ -27,6 +28,8 @@ final class Steps {
       case "allocate" -> MasterSteps.allocate(cluster, step, reply);
       case "unregister" -> MasterSteps.unregister(cluster, step, reply);
       case "refresh_queues" -> AdminSteps.refreshQueues(cluster, step);
+      case "restart_rm" -> AdminSteps.restart(cluster, step);
+      case "end_wait" -> cluster.rm.endWait();
       case "add_labels" -> AdminSteps.addLabels(cluster, step);
       case "remove_labels" -> AdminSteps.removeLabels(cluster, step);
       case "label_nodes" -> AdminSteps.labelNodes(cluster, step);
