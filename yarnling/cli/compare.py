@@ -300,7 +300,7 @@ def _balances(comparison: Comparison) -> Listing:
     for each in ends_of(comparison.balances, ROWS_MAX):
         verb = Text("pays", "red") if each.change_ms > 0 else Text("gains", "green")
         hours = f"{each.total_ms / HOUR_MS:+,.1f}"
-        mean = (duration(each.before_ms), duration(each.after_ms))
+        mean = (duration(each.before_ms), each.after_text)
         cells = (*mean, count(each.containers), hours, _why(comparison, each))
         listing.add_row(_short(each.scope, names), verb, *cells)
     return listing
@@ -324,6 +324,7 @@ def _plain(comparison: Comparison, checked: Sequence[Checked], report: Path | No
                 "scope": str(each.scope),
                 "mean_wait_before_ms": round(each.before_ms),
                 "mean_wait_after_ms": round(each.after_ms),
+                "margin_ms": None if each.margin_ms is None else round(each.margin_ms),
                 "containers": each.containers,
                 "change_ms": round(each.total_ms),
                 "reason": comparison.reason(each),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -38,7 +39,7 @@ from yarnling.cli.simulate_workload import parse_duration
 from yarnling.cluster.configuration import definitions
 from yarnling.report.escapes import shown
 from yarnling.report.listing import Listing
-from yarnling.search.answer import SearchAnswer, answer_of
+from yarnling.search.answer import CONF, SearchAnswer, answer_of
 from yarnling.search.goals_file import SearchGoals, read_goals
 from yarnling.search.report import write_search_page
 from yarnling.search.run_cache import open_cache
@@ -97,8 +98,20 @@ def _search(options: SearchOptions, given: _SearchInputs) -> SearchAnswer:
         trials = Trials(given.runs, given.goals.space, cache, runner)
         outcome = search(trials, given.goals, bounds, report)
         answer = answer_of(outcome, trials, given.goals.space, options.conf, options.out)
+        if answer.changes:
+            answer = replace(answer, written=(*answer.written, f"Compare in full: {_compare_command(options)}"))
         page = write_search_page(answer, outcome, given.goals.space, options.out)
         return replace(answer, written=(*answer.written, f"Report: {page}"))
+
+
+def _compare_command(options: SearchOptions) -> str:
+    """The command that compares the configuration before with the one that was found, under the same options."""
+    words = ["yarnling", "simulate", "compare", options.conf, options.out / CONF]
+    words += ["--workload", options.workload, "--nodes", options.nodes, "--until", options.until]
+    words += ["--seed", options.first_seed, "--seeds", options.seeds, "-o", options.out / "compare"]
+    words += [word for each in options.definitions for word in ("-D", each)]
+    words += [word for each in options.queue_map for word in ("--queue-map", each)]
+    return shlex.join(map(str, words))
 
 
 def _read(options: SearchOptions) -> _SearchInputs:

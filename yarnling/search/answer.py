@@ -18,10 +18,13 @@ from yarnling.search.goals import Goals
 from yarnling.search.search import SearchOutcome
 from yarnling.search.space import Settings, Space
 from yarnling.search.trials import SearchTrial, Trials
+from yarnling.whatif.calibration_words import doubt, trust
 from yarnling.whatif.changes import NOT_SET, ChangedInput
+from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectations import Checked, Expectation
-from yarnling.whatif.measures import Kind
+from yarnling.whatif.measures import Kind, Value
 from yarnling.whatif.reasons import MainReason, main_reason
+from yarnling.workload.calibration import Calibration
 
 CONF, DIFF = "conf", "change.diff"
 CONTRADICTIONS_MAX = 6
@@ -32,7 +35,8 @@ SEEDS_FEW = 3
 class SearchAnswer(Struct, frozen=True):
     """The answer of a search. `changes`: keys of the best configuration, with their values before and after.
     `checked`: the goals under it. `front`: if goals contradict, the configurations between them. `written`: sentences
-    about the files that were written. `tried`: configurations, of which `refused` are not valid; `runs` were simulated
+    about the files that were written. `calibration`: of the workload, which has the errors beside figures; None: it
+    was not calibrated. `tried`: configurations, of which `refused` are not valid; `runs` were simulated
     now, and not in an earlier search.
     """
 
@@ -51,6 +55,7 @@ class SearchAnswer(Struct, frozen=True):
     runs: int
     is_exhausted: bool
     is_interrupted: bool
+    calibration: Calibration | None = None
 
 
 def answer_of(outcome: SearchOutcome, trials: Trials, space: Space, conf: Path, out: Path) -> SearchAnswer:
@@ -63,15 +68,24 @@ def answer_of(outcome: SearchOutcome, trials: Trials, space: Space, conf: Path, 
     written, warnings = _write(best, conf, out, is_met=is_met)
     why = tuple(_about_unmet(each, trials) for each in never)
     pairs = tuple(each.sentence() for each in against)
+    workload = trials.workload
+    calibration = workload.calibration
+    about = (*_about_search(outcome, trials), *_about_margins(outcome, calibration))
     return SearchAnswer(
-        headline=_headline(outcome, changes, never, against),
+        headline=f"{doubt(calibration)}{_headline(outcome, changes, never, against)}",
         is_met=is_met,
-        findings=(*_about_objective(outcome), *why, *pairs[:CONTRADICTIONS_MAX], *_about_search(outcome, trials)),
+        findings=(
+            *_about_objective(outcome),
+            *why,
+            *pairs[:CONTRADICTIONS_MAX],
+            *about,
+            *trust(calibration, workload.evidence),
+        ),
         changes=changes,
-        checked=_checked(outcome),
+        checked=_checked(outcome, calibration),
         contradictions=pairs,
         unmet=why,
-        front=None if is_met else _front_table(outcome, space),
+        front=None if is_met else _front_table(outcome, space, calibration),
         warnings=warnings,
         written=written,
         tried=len(outcome.trials),
@@ -79,6 +93,7 @@ def answer_of(outcome: SearchOutcome, trials: Trials, space: Space, conf: Path, 
         runs=outcome.simulated,
         is_exhausted=outcome.is_exhausted,
         is_interrupted=outcome.is_interrupted,
+        calibration=calibration,
     )
 
 
@@ -87,11 +102,15 @@ def short_key(key: str) -> str:
     return key.removeprefix(PREFIX)
 
 
-def figures_in_words(goals: Goals, trial: SearchTrial) -> Iterator[str]:
-    """The values of the goals under a configuration that is valid; * marks a goal that is met."""
+def figures_in_words(goals: Goals, trial: SearchTrial, calibration: Calibration | None) -> Iterator[str]:
+    """The values of the goals under a configuration that is valid, with their errors; * marks a goal that is met."""
     assert trial.judgement is not None
     for limit, value, distance in zip(goals.limits, trial.judgement.values, trial.judgement.distances, strict=True):
-        yield f"{limit.measure.written(value)}{'' if distance else ' *'}"
+        yield f"{_with_error(limit, value, calibration)}{'' if distance else ' *'}"
+
+
+def _with_error(limit: Expectation, value: Value | None, calibration: Calibration | None) -> str:
+    return with_margin(limit.measure, value, margin_of(limit.measure, limit.scope, value, calibration))
 
 
 def settings_in_words(space: Space, settings: Settings) -> str:
@@ -160,6 +179,22 @@ def _about_search(outcome: SearchOutcome, trials: Trials) -> Iterator[str]:
         yield f"{counted(seeds, 'seed')} a configuration: some of this may be chance (--seeds 5)"
 
 
+def _about_margins(outcome: SearchOutcome, calibration: Calibration | None) -> Iterator[str]:
+    """Name the goals that the best configuration meets or misses by less than the error of the figure."""
+    judgement = outcome.best.judgement
+    if judgement is None:
+        return
+    close = [
+        limit.text
+        for limit, value in zip(outcome.goals.limits, judgement.values, strict=True)
+        if value is not None
+        and (margin := margin_of(limit.measure, limit.scope, value, calibration))
+        and abs(value.number - limit.bound) <= margin
+    ]
+    if close:
+        yield f"nearer to the limit than the replay was off, so it may hold or not: {'; '.join(close)}"
+
+
 def _runs(outcome: SearchOutcome) -> int:
     """The number of different runs that the configurations took, whether they were made now or earlier."""
     runs = Counter[tuple[tuple[str, str], ...]]()
@@ -177,24 +212,31 @@ def _changes(space: Space, settings: Settings) -> tuple[ChangedInput, ...]:
     )
 
 
-def _checked(outcome: SearchOutcome) -> tuple[Checked, ...]:
+def _checked(outcome: SearchOutcome, calibration: Calibration | None) -> tuple[Checked, ...]:
     """The goals under the best configuration, with the values of the worst seed before and after."""
     now, then = outcome.best.judgement, outcome.before.judgement
     if now is None or then is None:
         return ()
     rows = zip(outcome.goals.limits, now.values, now.distances, then.values, strict=True)
     return tuple(
-        Checked(limit.text, not distance, f"{limit.measure.written(value)}, was {limit.measure.written(before)}")
+        Checked(
+            limit.text,
+            not distance,
+            f"{_with_error(limit, value, calibration)}, was {limit.measure.written(before)}",
+        )
         for limit, value, distance, before in rows
     )
 
 
-def _front_table(outcome: SearchOutcome, space: Space) -> Table | None:
+def _front_table(outcome: SearchOutcome, space: Space, calibration: Calibration | None) -> Table | None:
     """The configurations nearest to the goals, with their figures; no table if there is only one."""
     found = front(outcome.goals, outcome.trials)
     if len(found) < 2:
         return None
-    rows = tuple((settings_in_words(space, trial.settings), *figures_in_words(outcome.goals, trial)) for trial in found)
+    rows = tuple(
+        (settings_in_words(space, trial.settings), *figures_in_words(outcome.goals, trial, calibration))
+        for trial in found
+    )
     columns = ("change", *(subject_in_words(limit) for limit in outcome.goals.limits))
     note = (
         "Each of these is nearer to one goal than all others that are as near to the rest; * marks a goal that is met."

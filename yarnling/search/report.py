@@ -16,6 +16,7 @@ from yarnling.search.search import SearchOutcome
 from yarnling.search.space import Space
 from yarnling.search.trials import SearchTrial
 from yarnling.whatif.measures import Kind
+from yarnling.workload.calibration import Calibration
 
 if TYPE_CHECKING:
     from yarnling.search.pictures import FigureOfTrials  # Needs matplotlib.
@@ -41,7 +42,7 @@ def search_page(answer: SearchAnswer, outcome: SearchOutcome, space: Space) -> P
     tables = (
         Table("Goals", ("goal", "", "measured"), goals, "Of the worst seed.", text_columns=3),
         *((answer.front,) if answer.front is not None else ()),
-        _all(outcome, space),
+        _all(outcome, space, answer.calibration),
     )
     notes = (Notes("Warnings", answer.warnings), Notes("Files", answer.written))
     return Page(
@@ -58,7 +59,7 @@ def search_page(answer: SearchAnswer, outcome: SearchOutcome, space: Space) -> P
     )
 
 
-def _all(outcome: SearchOutcome, space: Space) -> Table:
+def _all(outcome: SearchOutcome, space: Space, calibration: Calibration | None) -> Table:
     judged = [trial for trial in outcome.trials if trial.judgement is not None][:ROWS_MAX]
     objective = outcome.goals.objective
     columns = ("change", "seeds", *(subject_in_words(limit) for limit in outcome.goals.limits))
@@ -66,7 +67,7 @@ def _all(outcome: SearchOutcome, space: Space) -> Table:
     for trial in judged:
         assert trial.judgement is not None
         cost = (objective.written(trial.judgement.cost),) if objective is not None else ()
-        figures = figures_in_words(outcome.goals, trial)
+        figures = figures_in_words(outcome.goals, trial, calibration)
         rows.append((settings_in_words(space, trial.settings), str(trial.judgement.runs), *figures, *cost))
     if objective is not None:
         columns = (*columns, objective.text)

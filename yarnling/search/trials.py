@@ -16,6 +16,7 @@ from yarnling.whatif.figures import Figures
 from yarnling.whatif.parallel import Report, Work
 from yarnling.whatif.run import HowFar, Progress
 from yarnling.whatif.sides import SideRun, run_once
+from yarnling.workload.model import Workload
 
 CanImprove = Callable[[GoalJudgement, Settings], bool]
 """True if a configuration with this judgement, after its first seed, may still be worth its other seeds."""
@@ -70,6 +71,11 @@ class Trials:
     def seeds(self) -> int:
         """The number of runs of a configuration."""
         return len(self._before)
+
+    @property
+    def workload(self) -> Workload:
+        """The workload of all runs."""
+        return self._before[0].workload
 
     def figures(self, settings: Mapping[str, str]) -> list[Figures]:
         """The figures of the runs that were made of a configuration, the first seed first."""

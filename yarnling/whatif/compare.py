@@ -85,13 +85,22 @@ class Difference(Struct, frozen=True):
 
 
 class Balance(Struct, frozen=True):
-    """Gain (negative) or loss of a queue or a user: `change_ms` is the change of the mean wait of a container."""
+    """Gain (negative) or loss of a queue or a user: `change_ms` is the change of the mean wait of a container.
+
+    `margin_ms`: the error of `after_ms`, as in `Difference`.
+    """
 
     scope: Scope
     before_ms: float
     after_ms: float
     containers: int
     verdict: ChangeVerdict
+    margin_ms: float | None = None
+
+    @property
+    def after_text(self) -> str:
+        """The mean wait after the change, with its error."""
+        return with_margin(MEASURES[MEAN_WAIT], Value(self.after_ms), self.margin_ms)
 
     @property
     def change_ms(self) -> float:
@@ -207,6 +216,7 @@ def nodes_differ(runs: Sequence[Figures]) -> bool:
     return any(run.nodes.changes for run in runs) or len({run.nodes.most for run in runs}) > 1
 
 
+MEAN_WAIT = "mean wait"
 _T = TypeVar("_T")
 
 
@@ -273,9 +283,11 @@ def _balance(scope: Scope, sides: Sides, threshold: float) -> Balance:
     """The mean waits of a scope, judged like any other duration."""
     means = [[_mean_wait(scope, run) for run in runs] for runs in sides]
     before, after = (median_of(side) or Value(0) for side in means)
-    verdict = _verdict(MEASURES["p50 wait"], (before, after), max(map(_spread, means)), threshold)
+    spread = max(map(_spread, means))
+    verdict = _verdict(MEASURES["p50 wait"], (before, after), spread, threshold)
     group = group_of(scope, sides[1][0])
-    return Balance(scope, before.number, after.number, group.containers if group else 0, verdict)
+    margin = margin_of(MEASURES[MEAN_WAIT], scope, after, sides[1][0].calibration, spread)
+    return Balance(scope, before.number, after.number, group.containers if group else 0, verdict, margin)
 
 
 def _mean_wait(scope: Scope, run: Figures) -> Value:

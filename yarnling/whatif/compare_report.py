@@ -23,13 +23,15 @@ from yarnling.whatif.compare import (
     nodes_differ,
 )
 from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
+from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectations import Checked, median_of
-from yarnling.whatif.figures import Figures
-from yarnling.whatif.measures import MEASURES, Scope, value_of
+from yarnling.whatif.figures import Figures, GroupFigures
+from yarnling.whatif.measures import MEASURES, Scope, Value, value_of
 from yarnling.whatif.report import REPORT_HTML, subject_of
 from yarnling.whatif.report_tables import ROWS_MAX, table_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import nodes_over_time, preemptions, span_ms, waits_over_time, whole_series
+from yarnling.workload.calibration import Calibration
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
@@ -155,7 +157,7 @@ def _balances(comparison: Comparison) -> tuple[Table, ...]:
                 "pays" if each.change_ms > 0 else "gains",
                 _why(comparison, each),
                 duration(each.before_ms),
-                duration(each.after_ms),
+                each.after_text,
                 count(each.containers),
                 f"{each.total_ms / HOUR_MS:+,.1f}",
             )
@@ -186,12 +188,20 @@ def _all(comparison: Comparison) -> Table:
     sides = [{queue.name: queue for queue in runs[0].queues} for runs in (comparison.before, comparison.after)]
     for name in dict.fromkeys((*sides[0], *sides[1])):
         cells = []
-        for side in sides:
+        for side, calibration in zip(sides, (None, comparison.calibration), strict=True):
             queue = side.get(name)
-            cells.append((str(queue.waits.p95 or "-"), count(queue.lost.containers)) if queue else ("-", "-"))
+            cells.append((_p95(queue, calibration), count(queue.lost.containers)) if queue else ("-", "-"))
         rows.append((name, *(cell for pair in zip(*cells, strict=True) for cell in pair)))
     columns = ("queue", "p95 wait before", "after", "preempted before", "after")
     return table_of("All queues", columns, rows, "Of the first seed.")
+
+
+def _p95(queue: GroupFigures, calibration: Calibration | None) -> str:
+    """The p95 wait of a queue, with its error if there is a calibration."""
+    measure, scope = MEASURES["p95 wait"], Scope("queue", queue.name)
+    wait = queue.waits.p95
+    value = None if wait is None else Value(wait.ms, wait.at_least)
+    return with_margin(measure, value, margin_of(measure, scope, value, calibration))
 
 
 def warnings_of(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The error beside a figure of a prediction: from the replay of the recorded run, and from the seeds. Pure.
 
 A figure is taken to be as far off as the figure nearest to it that was recorded, in the same queue: waits as the waits
-of AMs, because no ResourceManager records when a task was requested, and use as the memory-hours. Where the seeds
+of AMs, because no ResourceManager records when a task was requested, run times as run times, and use as the
+memory-hours. Where the seeds
 differ by more, their spread counts. Counts, of which nothing similar is recorded, have the spread alone.
 """
 
@@ -12,6 +13,7 @@ from yarnling.whatif.measures import Kind, Measure, Scope, Value
 from yarnling.workload.calibration import Calibration, ReplayError
 
 MEDIAN = "p50"
+MEAN_RUN_TIME = "mean run time"
 
 
 def margin_of(
@@ -29,6 +31,8 @@ def _error(measure: Measure, replay: ReplayError) -> float | None:
     """The error of the recorded figure that is nearest to the measure."""
     if measure.kind is Kind.SHARE:
         return replay.memory
+    if measure.name == MEAN_RUN_TIME:
+        return replay.run_mean
     if measure.name.endswith("wait"):
         return replay.am_wait_p50 if measure.name.startswith(MEDIAN) else replay.am_wait_p95
     return None

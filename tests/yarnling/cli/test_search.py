@@ -52,6 +52,9 @@ def test_the_smallest_change_is_found_and_written(inputs: list[str], tmp_path: P
     assert f"<name>{CS}root.etl.capacity</name><value>70</value>" in changed
     diff = (tmp_path / "out" / "change.diff").read_text()
     assert f"+++ {tmp_path}/out/conf/capacity-scheduler.xml" in diff
+    sides = f"{tmp_path}/now {tmp_path}/out/conf --workload {tmp_path}/day.jsonl --nodes {tmp_path}/nodes.yaml"
+    options = f"--until 24h --seed 1 --seeds 2 -o {tmp_path}/out/compare"
+    assert f"Compare in full: yarnling simulate compare {sides} {options}" in text.splitlines()
     answer = json.loads(search(*inputs, "--seeds", "2", "--workers", "1", "--trials", "20", "--json")[1])
     assert answer["runs"] == 0
     assert answer["is_exhausted"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("optuna")
 
@@ -17,17 +18,25 @@ from yarnling.search.report import search_page
 from yarnling.search.run_cache import open_cache
 from yarnling.search.search import SearchBounds, SearchOutcome, search
 from yarnling.search.trials import Trials
+from yarnling.workload.calibration import Calibration, ReplayError
 
 CAPACITIES = {f"{CS}root.queues": "etl,adhoc", f"{CS}root.etl.capacity": "50", f"{CS}root.adhoc.capacity": "50"}
 TWO_LIMITS = goals_of("queue etl: p95 wait < 10 min", "queue adhoc: p95 wait < 5 min")
 
 
+CALIBRATION = Calibration("friday", 3, (ReplayError("", 9, am_wait_p95=0.12),), makespan=-0.02)
+
+
 def answered(
-    path: Path, needs: dict[str, float], goals: SearchGoals = TWO_LIMITS
+    path: Path,
+    needs: dict[str, float],
+    goals: SearchGoals = TWO_LIMITS,
+    calibration: Calibration | None = None,
 ) -> tuple[SearchAnswer, SearchOutcome]:
     write_configuration(path / "now", CAPACITIES)
     with open_cache(path / "runs.sqlite") as cache:
-        trials = Trials(sides(3), goals.space, cache, ImaginedCluster(waits_of(needs)))
+        runs = [replace(run, workload=replace(run.workload, calibration=calibration)) for run in sides(3)]
+        trials = Trials(runs, goals.space, cache, ImaginedCluster(waits_of(needs)))
         outcome = search(trials, goals, SearchBounds(40), lambda _: None)
         return answer_of(outcome, trials, goals.space, path / "now", path / "out"), outcome
 
@@ -42,6 +51,20 @@ def test_goals_that_are_met_have_a_change_its_files_and_a_picture(tmp_path: Path
     page = html_of(search_page(answer, outcome, TWO_LIMITS.space))
     assert page.count("<svg") == 2, "one picture, for wide and for narrow pages"
     assert "All configurations" in page
+
+
+def test_figures_have_the_error_of_the_replay_beside_them(tmp_path: Path) -> None:
+    """etl waits 9.1 min of at most 10: less than the error below its limit."""
+    needs = {"root.etl": 70.0, "root.adhoc": 25.0}
+    answer, outcome = answered(tmp_path, needs, calibration=CALIBRATION)
+    assert [each.value for each in answer.checked] == ["9.1 min ± 65 s, was 20 min", "3 s ± 360 ms, was 3 s"]
+    assert "The replay of friday was off by at most 12 %" in answer.findings[-1]
+    close = "nearer to the limit than the replay was off, so it may hold or not: queue etl: p95 wait < 10 min"
+    assert close in answer.findings
+    assert "9.1 min ± 65 s *" in html_of(search_page(answer, outcome, TWO_LIMITS.space))
+    (tmp_path / "far").mkdir()
+    far, _ = answered(tmp_path / "far", needs, calibration=replace(CALIBRATION, makespan=0.4))
+    assert far.headline.startswith("The replay of friday was off by up to 40 %. 2 changes meet all goals")
 
 
 def test_goals_that_contradict_have_a_front_with_at_least_two_ends(tmp_path: Path) -> None:

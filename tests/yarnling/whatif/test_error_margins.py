@@ -61,6 +61,7 @@ def test_a_figure_is_as_far_off_as_the_nearest_one_that_was_recorded() -> None:
     assert margin("p95 wait", Scope("queue", "root"), 1000) == 100
     assert margin("p95 wait", Scope("queue", "root.new"), 1000) == 100
     assert margin("p95 wait", Scope("user", "root.etl"), 1000) == 100
+    assert margin("mean run time", CLUSTER, 1000) == 20
     assert margin("use", ETL, 0.5) == pytest.approx(0.02)
 
 
@@ -90,9 +91,20 @@ def test_a_comparison_says_the_error_beside_its_figures() -> None:
     assert etl.margin == pytest.approx(0.25 * 41 * MINUTE_MS)
 
 
-def test_the_page_of_a_comparison_has_the_errors_in_its_table() -> None:
+def test_who_pays_and_gains_has_the_error_of_its_mean_wait() -> None:
+    (etl, *_) = compared(41).balances
+    assert etl.scope == ETL
+    assert etl.after_text == "41 min ± 10 min"
+    (etl, *_) = compared(41, calibration=None).balances
+    assert (etl.after_text, etl.margin_ms) == ("41 min", None)
+
+
+def test_the_page_of_a_comparison_has_the_errors_in_its_tables() -> None:
+    """In what differs (p50 and p95), in who pays (the mean), and in all queues."""
     sides = [outcome(minutes, calibration=CALIBRATION) for minutes in (12, 41)]
-    assert "<td>41 min ± 10 min</td>" in page_of(sides[0], sides[1]).replace(' class="number"', "")
+    page = page_of(sides[0], sides[1]).replace(' class="number"', "")
+    assert page.count("<td>41 min ± 10 min</td>") == 3
+    assert "± " not in page_of(*(outcome(minutes) for minutes in (12, 41)))
 
 
 def test_a_comparison_begins_with_a_replay_that_was_far_off() -> None:
