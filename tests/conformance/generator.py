@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.conformance.generated import app_actions, node_actions, preemption, queue_actions, settings
+from tests.conformance.generated import app_actions, node_actions, preemption, queue_actions, restarts, settings
 from tests.conformance.generated.draft import Draft
 from tests.conformance.generated.features import NOTATIONS, SETS, draw
 from tests.conformance.generated.queue_tree import Queue, Shape, grow, properties
@@ -44,6 +44,9 @@ ACTIONS: list[tuple[Action, str | None, float]] = [
     (node_actions.decommission, "decommissioning", 1.5),
     (node_actions.drain, "decommissioning", 2),
     (node_actions.recommission_or_rejoin, "decommissioning", 3.75),
+    (restarts.restart, "restart", 1.5),
+    (restarts.resync, "restart", 2),
+    (restarts.end_wait, "restart", 1),
     (app_actions.move, "moves", 3),
     (app_actions.set_priority, "priority", 2.5),
     (queue_actions.change_numbers, "refresh", 1.25),

@@ -61,7 +61,11 @@ _OF_PREEMPTION: dict[str, float] = {
     "upward": 0.15,  # for reservations of queues of higher priority
 }
 
-CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION}
+_OF_RESTARTS: dict[str, float] = {
+    "restart": 0.5,  # the ResourceManager restarts, with or without work-preserving recovery
+}
+
+CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION, **_OF_RESTARTS}
 """{feature: the probability that a scenario has it by default}."""
 
 NEEDS = {
@@ -93,10 +97,14 @@ SETS: dict[str, frozenset[str]] = {
         {"percent", "absolute", "weight", *_OF_PREEMPTION, "priority", "fair", "weights", "dominant", "faults"}
         | {"keep", "moves", "refresh", "deep"}
     ),
-    "random": frozenset({*NOTATIONS, *CHANCES}) - _OF_PREEMPTION.keys(),
-    "all": frozenset({*NOTATIONS, *CHANCES}),
+    "restarts": frozenset({"percent", "weight", "locality", "faults", "fair", "priority", *_OF_RESTARTS}),
+    "random": frozenset({*NOTATIONS, *CHANCES}) - _OF_PREEMPTION.keys() - _OF_RESTARTS.keys(),
+    "all": frozenset({*NOTATIONS, *CHANCES}) - _OF_RESTARTS.keys(),
 }
-"""`random` is all but preemption. A scenario takes some of its set's features, by the seed; its notation is one."""
+"""`random` is all but preemption and restarts, `all` all but restarts.
+
+A scenario takes some of its set's features, by the seed; its notation is one.
+"""
 
 
 def parse(names: str) -> frozenset[str]:

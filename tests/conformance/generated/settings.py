@@ -45,6 +45,9 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
         blacklisting = "yarn.resourcemanager.am-scheduling.node-blacklisting-"
         found[blacklisting + "enabled"] = "true"
         found[blacklisting + "disable-threshold"] = rng.choice([0.2, 0.5, 0.8, 1.0])
+    if "restart" in features:
+        found["yarn.resourcemanager.recovery.enabled"] = "true"
+        found["yarn.resourcemanager.work-preserving-recovery.enabled"] = rng.choice(["true", "true", "true", "false"])
     if "preemption" in features:
         found |= preemption.cluster_properties(rng, features)
     return {key: str(value) for key, value in found.items()}
