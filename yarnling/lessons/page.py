@@ -70,9 +70,10 @@ def page(lesson: Lesson) -> str:
         "\n".join(f"- **{term}**: {meaning}" for term, meaning in lesson.terms.items()),
         "## Run it",
         f"    {first}",
-        f"`{first} -o page.html` draws the same as a page, on which each message shows its fields. "
-        "Time is virtual: the cores of the daemons run as in a real cluster, in milliseconds. Times are in seconds "
-        "since the start; each line belongs to the message, the state change (`*`) or the decision on its lifelines.",
+        f"`{first} -o page.html` writes the same as a page, on which each message shows its fields. "
+        "Time is virtual: the code that decides is that of a real cluster, but nobody waits for timers. Times are in "
+        "seconds since the start. Where messages are drawn, each line has a message, a state change (`*`) or a "
+        "decision.",
         f"[Go through it event by event]({step_page(lesson)}), in this browser (on the documentation's site), or with "
         f"`yarnling simulate step {lesson.number}`.",
         f"```text\n{printed}```",
@@ -108,7 +109,8 @@ def index() -> str:
                 "Chapters on how YARN works, about a quarter of an hour each. You should know Linux, and what a "
                 "process and a message are; YARN's terms are explained where they come up. Each chapter is one "
                 "command: it runs a small cluster in virtual time, prints the messages and decisions that matter, "
-                "and ends with a question. Change the chapter's number or word, predict, and look.",
+                "and ends with a question. Change the chapter's option (a number or a word), predict the answer, and "
+                "run it again.",
                 "Chapters 1 to 9 show how a cluster works, message by message. Those from 10 on show the examples "
                 "and figures that articles and vendors' manuals about the CapacityScheduler give, with pictures, and "
                 "what Hadoop 3.4.1 does where they err.",

@@ -182,7 +182,7 @@ def _demote(application: FiCaSchedulerApp, container: RMContainer, node: Schedul
 
 
 def _decrease(application: FiCaSchedulerApp, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-    """Shrink the container at the AM's next call; False if another update is in progress.
+    """Shrink the container with the reply to this call; False if another update is in progress.
 
     If an increase is pending, Hadoop loses the target size and fails at every call until the container ends.
     """

@@ -145,10 +145,10 @@ def _stages(narrator: Narrator, ran: _Ran, maximum: int) -> None:
 def _after_gupta(narrator: Narrator, variants: dict[str, _Ran]) -> None:
     narrator.say(
         "qa was idle, so development has used its guarantee. Without preemption gupta waits until containers end; what "
-        "becomes free then goes to qa, until the two have 1:4. With preemption the ResourceManager takes containers "
-        "away, the youngest application's first. With Hadoop's defaults (on) a round takes at most 10 % of the "
-        "cluster, times a natural-termination factor of 0.2: 20 GB, and the next round comes when these are gone, "
-        "after 15 s. at-once sets both factors to 1."
+        "becomes free then goes to qa, until development and qa use memory as 1 to 4. With preemption the "
+        "ResourceManager takes containers away, those of the youngest application first. With Hadoop's defaults (on) a "
+        "round takes at most 10 % of the cluster, times a natural-termination factor of 0.2: 20 GB. More are chosen "
+        "only when these are gone, after 15 s. at-once sets both factors to 1."
     )
     at_s = int(GUPTA_S) + 30
     narrator.table(
@@ -187,8 +187,8 @@ def _limits(narrator: Narrator, ran: _Ran) -> None:
         "with what a user holds before the container.",
     )
     narrator.say(
-        "The queues settle at 1:4, but development's users do not share: in it the oldest application is first, so "
-        "sid gets what becomes free, up to his limit, and the others keep little more than their AMs."
+        "The two queues settle at 1 to 4, but development's users do not share: in it the oldest application is first, "
+        "so sid gets what becomes free, up to his limit, and the others keep little more than their AMs."
     )
 
 
@@ -223,7 +223,7 @@ def _question(ran: _Ran, preempting: str, maximum: int) -> Question:
         )
     return Question(
         f"Preemption is {preempting}, and development's maximum-capacity is {maximum}. How much memory does "
-        "development hold at most, and how long after gupta's submission has qa its guarantee of 480 GB?",
+        "development hold at most, and how long after gupta's submission does qa have its guarantee of 480 GB?",
         f"{most_gb} GB; after {ran.returned_s} s",
         tuple(why),
     )
