@@ -15,7 +15,11 @@ from msgspec.structs import replace
 
 from am.core.events import ContainerStarted, HeartbeatDone, Registered
 from wire.event_log import LoggedStep
-from yarn.settings.resourcemanager import CONTAINER_ALLOCATION_EXPIRY_INTERVAL, NM_CLIENT_CONNECT_MAX_WAIT
+from yarn.settings.resourcemanager import (
+    AM_EXPIRY_INTERVAL,
+    CONTAINER_ALLOCATION_EXPIRY_INTERVAL,
+    NM_CLIENT_CONNECT_MAX_WAIT,
+)
 from yarnling.faults.kinds import KINDS, FaultScope
 from yarnling.faults.plan import ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.plan_text import plan_text
@@ -44,9 +48,13 @@ SHRINK_PROCESSOR_S = 120.0
 LINES_MAX = 4
 """The violations that are told of a run."""
 EXPECT = Expectations(heal=30.0, drain=30.0)
-SETTINGS = {NM_CLIENT_CONNECT_MAX_WAIT.key: "1000", CONTAINER_ALLOCATION_EXPIRY_INTERVAL.key: "2400000"}
-"""Starts fail within a second of virtual time, and a container that nobody starts or releases is held for two minutes,
-longer than a run waits for the end of its job."""
+SETTINGS = {
+    AM_EXPIRY_INTERVAL.key: "200000",
+    NM_CLIENT_CONNECT_MAX_WAIT.key: "1000",
+    CONTAINER_ALLOCATION_EXPIRY_INTERVAL.key: "2400000",
+}
+"""An AM expires after 10 s of virtual time, and starts fail within a second. A container that nobody starts or releases
+is held for two minutes, longer than a run waits for the end of its job."""
 ENDLESS = "the ApplicationMaster returns from its callbacks"
 """The check that fails if a run uses up its processor time."""
 _KINDS = (

@@ -36,7 +36,7 @@ def judged(path: Path, seed: int) -> SeedResult:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 4, 10, 12])
+@pytest.mark.parametrize("number", [1, 4, 10, 12, 114])
 def test_the_solution_passes(number: int) -> None:
     assert judged(SOLUTION, number).failed == ()
 
