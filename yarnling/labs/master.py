@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from am.core.events import ContainerStarted, HeartbeatDone, Registered
+from am.programs.custom.core import MasterMistake
+from am.programs.custom.journal import confirmed_in
 from wire.event_log import LoggedStep
+from yarn.ids import ApplicationId, ContainerId
 from yarn.settings.resourcemanager import (
     AM_EXPIRY_INTERVAL,
     CONTAINER_ALLOCATION_EXPIRY_INTERVAL,
     NM_CLIENT_CONNECT_MAX_WAIT,
 )
+from yarnling.faults.checks import CheckResult
 from yarnling.faults.kinds import KINDS, FaultScope
 from yarnling.faults.plan import ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.plan_text import plan_text
 from yarnling.faults.verdict import RunVerdict
 from yarnling.labs.limits import TooSlow, processor_time
 from yarnling.report.space_time_page import TextSection, html_of
-from yarnling.run.names import Names, short
+from yarnling.run.names import Names, node_lifeline, short
 from yarnling.run.reader import run_of
 from yarnling.run.records import RecordedRun
 from yarnling.run.step_wording import Wording, effect_words, event_words, listed
@@ -57,6 +62,11 @@ SETTINGS = {
 is held for two minutes, longer than a run waits for the end of its job."""
 ENDLESS = "the ApplicationMaster returns from its callbacks"
 """The check that fails if a run uses up its processor time."""
+NO_MISTAKE = "no callback fails"
+"""The check that fails if a callback raises an exception or makes a call that is not possible."""
+_MISTAKE = re.compile(rf"{MasterMistake.__name__} after ([\d.]+ s): (.*)", re.DOTALL)
+_NODE = re.compile(r"\b(?:n|node-)(\d{1,5})(?::\d{1,5})?\b")
+"""The names that the simulation's machines have in messages."""
 _KINDS = (
     *("kill-container", "fail-container", "kill-node", "kill-master", "kill-rm", "pause-node", "stop-node"),
     *("pause-master", "pause-rm", "partition-node", "partition-nm-from-masters", "partition-masters-from-rm"),
@@ -163,10 +173,36 @@ def run_seed(file: Path, seed: int) -> SeedResult:
             run = simulate(lab_plan(file, seed), seed, _QUIET)
     except TooSlow as slow:
         return SeedResult(seed, (ENDLESS,), None, _stopped(slow, file))
-    checks = tuple(check.name for check in run.judgement.checks if check.violations)
+    checks = tuple(_check_name(check) for check in run.judgement.checks if check.violations)
     if run.judgement.verdict is RunVerdict.FAIL:
         return SeedResult(seed, checks, run)
     return SeedResult(seed, ("the run can be judged",) if run.history.problem else (), None, run.history.problem)
+
+
+def _check_name(check: CheckResult) -> str:
+    return NO_MISTAKE if all(map(_MISTAKE.match, check.violations)) else check.name
+
+
+def _violated(check: CheckResult, line: str) -> str:
+    """A violation in words. A mistake in a callback ends the run as an error of yarnling's would."""
+    if mistake := _MISTAKE.match(line):
+        return f"{NO_MISTAKE}: at {mistake[1]} {mistake[2]}"
+    return f"{check.name}: {line}"
+
+
+class _PageNames(Names):
+    """Names as on the page with the timeline: app 0001, c0001_000002."""
+
+    def application(self, application_id: ApplicationId) -> str:
+        return short(str(application_id))
+
+    def container(self, container_id: ContainerId) -> str:
+        return short(str(container_id))
+
+
+def _as_on_page(text: str) -> str:
+    """`text` with the names of the page: c0001_000002 for a container, nm-1 for machine 1."""
+    return _NODE.sub(lambda found: node_lifeline(int(found[1])), short(text))
 
 
 def _stopped(slow: TooSlow, file: Path) -> str:
@@ -213,8 +249,8 @@ class _WatchedRun:
     def sentences(self) -> tuple[str, ...]:
         """Say what went wrong: the violated checks, the faults before, and what the AM did last."""
         history = self._run.history
-        lines = [f"{check.name}: {line}" for check in self._run.judgement.checks for line in check.violations]
-        told = [f"Violated: {short(line)}." for line in dict.fromkeys(lines[:LINES_MAX])]
+        lines = [_violated(check, line) for check in self._run.judgement.checks for line in check.violations]
+        told = [f"Violated: {_as_on_page(line)}." for line in dict.fromkeys(lines[:LINES_MAX])]
         if not told:
             told = ["The run did not fail when it was repeated: does your code read a clock, a file or random numbers?"]
         happened = [
@@ -225,14 +261,21 @@ class _WatchedRun:
         told.append(
             f"What failed in the cluster: {'; '.join(happened)}." if happened else "Nothing failed before that."
         )
-        return (*told, *self._last_words())
+        return (*told, *self._not_confirmed(), *self._last_words())
+
+    def _not_confirmed(self) -> tuple[str, ...]:
+        """The tasks that the job has not confirmed."""
+        tasks = sum(work.tasks for work in self._run.plan.work)
+        confirmed = {task for entries in self._run.history.journals.values() for task in confirmed_in(entries)}
+        missing = [str(task) for task in range(1, tasks + 1) if task not in confirmed]
+        return (f"Not confirmed: {'task' if len(missing) == 1 else 'tasks'} {listed(missing)}.",) if missing else ()
 
     def _last_words(self) -> tuple[str, ...]:
         """The last event that the AM had to react to, and its reaction."""
         steps = [step for step in self._steps if not isinstance(step.event, ContainerStarted)]
         if not steps:
             return ("The ApplicationMaster never registered.",)
-        step, names = steps[-1], Names()
+        step, names = steps[-1], _PageNames()
         words = Wording(names)
         said = event_words(step.event, step.effects, names, words)
         did = [text for effect in step.effects if (text := effect_words(effect, names, words))]
@@ -240,7 +283,9 @@ class _WatchedRun:
         answer = f"it {listed(did)}" if did else "it did nothing"
         if isinstance(step.event, Registered):
             said = "it was registered"
-        return (f"Last, at {(step.now_ms - START_MS) / 1000:.3f} s, in attempt {attempt}: {said}; {answer}.",)
+        last = f"{_as_on_page(said)}; {_as_on_page(answer)}"
+        at_s = (step.now_ms - START_MS) / 1000
+        return (f"The last event of the ApplicationMaster, at {at_s:.3f} s in attempt {attempt}: {last}.",)
 
     def page(self, plan: Plan) -> str:
         """The timeline as a page, below the sentences and the plan."""

@@ -15,6 +15,7 @@ from am.core.events import (
     ContainerStarted,
     ContainerStartFailed,
     HeartbeatDone,
+    NodesUpdated,
     PreemptionAsked,
     Registered,
     Resynced,
@@ -218,6 +219,9 @@ def _am_event(event: object, names: Names) -> str:
             return f"the NodeManager has accepted {names.container(container_id)}"
         case ContainerStartFailed(container_id, diagnostics):
             return f"{names.container(container_id)} could not be started: {diagnostics}"
+        case NodesUpdated(reports):
+            changed = [f"{node(each.node_id)} {each.state.name}" for each in reports]
+            return f"it learns of nodes that have changed: {listed(changed)}"
         case PreemptionAsked(preemption):
             ids = (*preemption.strict, *preemption.negotiable)
             return f"it is asked to give back {listed([names.container(each) for each in ids])}"

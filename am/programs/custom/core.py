@@ -134,7 +134,7 @@ class TaskMaster:
 
     def start(self, container: ContainerId, task: int) -> None:
         """Start a task in a container; `started`, `start_failed` or `ended` follows."""
-        self._check_task("start", task)
+        self._check_task("start(container, task)", task)
         if container not in self.desk.held:
             raise MasterMistake(f"start({container}, {task}): this container is not held (it has ended, was released)")
         if container in self.desk.started:
@@ -149,7 +149,7 @@ class TaskMaster:
 
     def confirm(self, task: int) -> None:
         """Write into the journal that a task is done."""
-        self._check_task("confirm", task)
+        self._check_task("confirm(task)", task)
         self.desk.note(Confirm(task, task in self.confirmed))
         self.confirmed.add(task)
 
@@ -162,6 +162,8 @@ class TaskMaster:
         self.desk.note(Finish(FinalApplicationStatus.FAILED, reason, EXIT_FAILED))
 
     def _check_task(self, call: str, task: int) -> None:
+        if not isinstance(task, int):
+            raise MasterMistake(f"{call}: a task is a number, not a {type(task).__name__}")
         if not 1 <= task <= len(self.tasks):
             raise MasterMistake(f"{call}: there is no task {task!r} (tasks are 1 to {len(self.tasks)})")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
@@ -11,6 +13,9 @@ from yarn.errors import InvalidArgumentException
 
 SOURCE_MAX = 1_000_000
 """The largest file (bytes)."""
+_CALLBACKS = ("registered", "allocated", "started", "start_failed", "ended", "heartbeat")
+_INDISPENSABLE = ("allocated", "ended")
+"""Without these callbacks no task can be started, or confirmed when it is done."""
 
 
 def read_source(path: Path) -> str:
@@ -29,14 +34,16 @@ def read_source(path: Path) -> str:
 def load_master(path: Path) -> type[TaskMaster]:
     """The subclass of TaskMaster in a file. The file is executed anew each time, as a process of its own would.
 
-    Raises InvalidArgumentException if the file is not valid Python or has no such class, or several.
+    Raises InvalidArgumentException if the file is not valid Python, has no such class or several, or if a callback is
+    missing or takes other arguments than it is called with.
     """
+    text = read_source(path)
     found: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
     try:
-        exec(_compiled(read_source(path), str(path)), found)
+        exec(_compiled(text, str(path)), found)
     except (Exception, SystemExit) as error:
-        text = error.message if isinstance(error, MasterMistake) else f"{type(error).__name__}: {error}"
-        raise InvalidArgumentException(f"{path}: {text}") from error
+        reason = error.message if isinstance(error, MasterMistake) else f"{type(error).__name__}: {error}"
+        raise InvalidArgumentException(f"{path}: {reason}") from error
     classes = [
         each
         for each in found.values()
@@ -49,7 +56,33 @@ def load_master(path: Path) -> type[TaskMaster]:
             f"{path}: {f'several classes ({names})' if last else 'no class'} of TaskMaster: write one, "
             "`class Master(TaskMaster):`"
         )
+    if faults := [*_missing_callbacks(last[0]), *_other_arguments(last[0])]:
+        raise InvalidArgumentException("\n".join(f"{path}: {fault}" for fault in faults))
     return last[0]
+
+
+def _missing_callbacks(master: type[TaskMaster]) -> list[str]:
+    """The callbacks without which no job can end, with the method that may be a misspelling of each."""
+    own = [name for name in vars(master) if name not in vars(TaskMaster)]
+    faults: list[str] = []
+    for name in _INDISPENSABLE:
+        if getattr(master, name) is getattr(TaskMaster, name):
+            similar = difflib.get_close_matches(name, own, 1, 0.75)
+            hint = f" (is {similar[0]!r} meant?)" if similar else ""
+            faults.append(f"{master.__name__} has no callback {name!r}{hint}: without it no job can succeed")
+    return faults
+
+
+def _other_arguments(master: type[TaskMaster]) -> list[str]:
+    """The methods that YARN calls with other arguments than they take."""
+    faults: list[str] = []
+    for name in ("__init__", *_CALLBACKS):
+        parameters = [*inspect.signature(getattr(TaskMaster, name)).parameters]
+        try:
+            inspect.signature(getattr(master, name)).bind(*parameters)
+        except TypeError as error:
+            faults.append(f"{master.__name__}.{name} is called as {name}({', '.join(parameters)}): {error}")
+    return faults
 
 
 @lru_cache(maxsize=8)

@@ -30,6 +30,7 @@ from yarn.states import ContainerState, FinalApplicationStatus
 SIZE = Resource(128, 1)
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 C2, C3 = (ContainerId(ATTEMPT, number) for number in (2, 3))
+MINE = "from am.programs.custom.core import TaskMaster\nclass Mine(TaskMaster):\n"
 REGISTERED = Registered(Resource(1024, 8), "root.default")
 
 
@@ -146,6 +147,11 @@ class WrongTask(Plain):
         self.start(container, 7)
 
 
+class SwapsArguments(Plain):
+    def allocated(self, container: ContainerId) -> None:
+        self.start(1, container)  # type: ignore[arg-type]
+
+
 class Requests(Plain):
     def allocated(self, container: ContainerId) -> None:
         while True:
@@ -163,6 +169,7 @@ class Raises(Plain):
         (StartsTwice, "was started before"),
         (StartsUnknown, "is not held"),
         (WrongTask, "there is no task 7 (tasks are 1 to 1)"),
+        (SwapsArguments, "start(container, task): a task is a number, not a ContainerId"),
         (Requests, f"more than {ACTIONS_MAX} calls in one callback"),
         (Raises, "KeyError: 5"),
     ],
@@ -186,9 +193,15 @@ def test_a_mistake_names_the_line(master: type[TaskMaster], message: str) -> Non
             "from am.programs.custom.core import TaskMaster\nclass A(TaskMaster): pass\nclass B(TaskMaster): pass",
             "several classes (A, B) of TaskMaster",
         ),
+        (f"{MINE}    def alocated(self, container): pass", "has no callback 'allocated' (is 'alocated' meant?)"),
+        (f"{MINE}    def allocated(self, container): pass", "has no callback 'ended': without it no job can succeed"),
+        (
+            f"{MINE}    def allocated(self): pass\n    def ended(self, *what): pass",
+            "Mine.allocated is called as allocated(self, container): too many positional arguments",
+        ),
     ],
 )
-def test_a_file_without_one_class_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_without_one_class_that_can_be_called_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "master.py"
     path.write_text(text)
     with pytest.raises(InvalidArgumentException) as error:
@@ -198,7 +211,7 @@ def test_a_file_without_one_class_is_refused(tmp_path: Path, text: str, message:
 
 def test_a_file_is_executed_for_each_attempt(tmp_path: Path) -> None:
     path = tmp_path / "master.py"
-    path.write_text("from am.programs.custom.core import TaskMaster\nclass Mine(TaskMaster): pass\n")
+    path.write_text(f"{MINE}    def allocated(self, *_): pass\n    def ended(self, *_): pass\n")
     first, second = load_master(path), load_master(path)
     assert first is not second
     assert first.__name__ == second.__name__ == "Mine"

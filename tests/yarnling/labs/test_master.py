@@ -14,7 +14,16 @@ from yarnling.faults.plan_file import parse_plan
 from yarnling.faults.plan_text import plan_text
 from yarnling.labs import master as lab
 from yarnling.labs.limits import TooSlow, processor_time
-from yarnling.labs.master import ENDLESS, SeedResult, explained, lab_plan, processes_plan, run_seed, start_file
+from yarnling.labs.master import (
+    ENDLESS,
+    NO_MISTAKE,
+    SeedResult,
+    explained,
+    lab_plan,
+    processes_plan,
+    run_seed,
+    start_file,
+)
 
 SOLUTION = Path(__file__).with_name("solutions") / "master.py"
 
@@ -63,7 +72,7 @@ def test_a_mistake_is_made_smaller_and_put_into_words(tmp_path: Path) -> None:
     said = "\n".join(failure.sentences)
     assert "was confirmed before a container had done it" in said
     assert "fail-container c0001_000002" in said
-    assert "(exit 1) ended" in said
+    assert "it learns that c0001_000002 (exit 1) ended" in said
     assert "What went wrong" in failure.page
     parse_plan(plan_text(failure.plan), "plan", "plan")
 
@@ -72,7 +81,12 @@ def test_an_exception_fails_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, ("        if self.waiting:", "        if self.wanted:"))
     result = judged(path, 1)
     assert result.run is not None
-    assert "AttributeError: 'Master' object has no attribute 'wanted' (line " in result.run.judgement.reasons[0]
+    assert result.failed == (NO_MISTAKE,)
+    with without_logs():
+        said = explained(result, path).sentences
+    assert said[0].startswith(f"Violated: {NO_MISTAKE}: at 0.")
+    assert "s AttributeError: 'Master' object has no attribute 'wanted' (line " in said[0]
+    assert "Not confirmed: task 1." in said
 
 
 def test_a_loop_without_an_end_is_stopped_at_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
