@@ -32,7 +32,7 @@ def _lesson(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a lesson on YARN in virtual time. Each has a number to change, as an option; the list names it."""
+    """Run a lesson on YARN in virtual time. Each has options of its own to change; `yarnling lesson` lists them."""
     from yarnling.cli import lesson as verb
 
     if which and page is not None:
@@ -71,6 +71,8 @@ def _quiz(
     """
     from yarnling.cli import quiz as verb
 
+    if not topic and not list_topics and (paper is not None or page is not None or check is not None):
+        raise typer.BadParameter("name the topic of the sheet: yarnling quiz TOPIC --paper N (topics: --list)")
     if list_topics or not topic:
         verb.show_topics(as_json=as_json)
     elif paper is not None and page is not None and check is None:

@@ -52,6 +52,18 @@ def test_the_answers_of_a_class_are_marked(tmp_path: Path) -> None:
     assert f"1. {first}: 2 of 3 right" in output
 
 
+@pytest.mark.parametrize("text", ["Name,1,2\nAnn,5,6\n", "Ann;5;6\n", " name ;1;2\n\nAnn;5;6\n"])
+def test_a_heading_is_skipped_and_semicolons_separate_where_there_is_no_comma(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "class.csv"
+    path.write_text(text)
+    assert read_answers(path, 2) == [("Ann", ["5", "6"])]
+
+
+def test_a_sheet_needs_a_topic(tmp_path: Path) -> None:
+    status, output = invoke("--paper", "2", "-o", str(tmp_path / "sheet.html"))
+    assert (status, "name the topic of the sheet" in output) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -59,6 +71,7 @@ def test_the_answers_of_a_class_are_marked(tmp_path: Path) -> None:
         ("Ann", "no answers"),
         ("Ann,1,2,3\n,1\n", "row 1 has 3 answers, at most 2"),
         ("Ann,1,2,3\n,1\n", "row 2 has no name"),
+        ("Name,1,2\n\nAnn,1,2,3\n", "row 3 has 3 answers"),
         ('Ann,"1', "not a CSV file"),
     ],
 )

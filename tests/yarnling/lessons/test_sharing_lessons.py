@@ -6,6 +6,7 @@ import pytest
 
 from yarnling.lessons.catalogue import find_lesson
 from yarnling.lessons.chapters.user_limit import two_jobs
+from yarnling.lessons.scene.story import Rows
 
 
 @pytest.mark.slow
@@ -18,6 +19,19 @@ def test_the_story_of_1_tb() -> None:
     assert (measured["development_gb"], measured["preempted"]) == (600, 0)
     assert measured["at-once_returned_s"] < measured["on_returned_s"] < measured["off_returned_s"]  # type: ignore[operator]
     assert lesson.play("off", 40).measured["development_gb"] == 400
+
+
+@pytest.mark.slow
+def test_the_story_of_1_tb_does_not_give_away_what_is_to_be_predicted() -> None:
+    """The comparison has the variant that is told and that without preemption, no others."""
+    lesson = find_lesson("distribution")
+    for word in ("off", "at-once"):
+        story = lesson.play(word, 20)
+        tables = [part for part in story.parts if isinstance(part, Rows) and part.columns[0] == "preemption"]
+        assert [row[0] for row in tables[0].rows] == list(dict.fromkeys(("off", word)))
+        said = "".join(str(part) for part in story.parts)
+        assert "sid ends one container above the limit (125 GB)" in said
+        assert "hitesh gets 75 GB" in said
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def play(preempting: str = "off", maximum: int = 100, trace: RunTrace | None = N
     )
     _stages(narrator, ran, maximum)
     narrator.draw(ran.samples.curves(f"Memory by user, preemption {preempting}", "GB", marks=MARKS, is_stacked=True))
-    _after_gupta(narrator, variants)
+    _after_gupta(narrator, {word: variants[word] for word in PREEMPTION if word in ("off", preempting)})
     _served(narrator, ran)
     _limits(narrator, ran)
     _maximum(narrator, maximum, ran)
@@ -143,12 +143,13 @@ def _stages(narrator: Narrator, ran: _Ran, maximum: int) -> None:
 
 
 def _after_gupta(narrator: Narrator, variants: dict[str, _Ran]) -> None:
+    """Compare `variants`: only the one that is told and that without preemption; others are to be predicted."""
     narrator.say(
-        "qa was idle, so development has used its guarantee. Without preemption gupta waits until containers end; what "
-        "becomes free then goes to qa, until development and qa use memory as 1 to 4. With preemption the "
-        "ResourceManager takes containers away, those of the youngest application first. With Hadoop's defaults (on) a "
-        "round takes at most 10 % of the cluster, times a natural-termination factor of 0.2: 20 GB. More are chosen "
-        "only when these are gone, after 15 s. at-once sets both factors to 1."
+        f"qa was idle until gupta came at {GUPTA_S:.0f} s, so development has used qa's guarantee. Without preemption "
+        "gupta waits until containers end; what becomes free then goes to qa, until development and qa use memory as 1 "
+        "to 4. With preemption the ResourceManager takes containers away, those of the youngest application first. "
+        "With Hadoop's defaults (on) a round takes at most 10 % of the cluster, times a natural-termination factor of "
+        "0.2: 20 GB. More are chosen only when these are gone, after 15 s. at-once sets both factors to 1."
     )
     at_s = int(GUPTA_S) + 30
     narrator.table(
@@ -168,8 +169,8 @@ def _served(narrator: Narrator, ran: _Ran) -> None:
     for now, (qa_gb, development_gb) in enumerate(zip(qa[:-1], development[:-1], strict=True)):
         if qa_gb > development_gb > LIMIT_GB and qa[now + 1] > qa_gb and development[now + 1] <= development_gb:
             shown = (
-                f" At {now} s qa used {qa_gb:.0f} GB, more than development's {development_gb:.0f} GB, and what became "
-                f"free next went to qa: {qa_gb:.0f}/{QA_GB} = {qa_gb / QA_GB:.2f} is less than "
+                f" At {now} s qa used {qa_gb:.0f} GB, more than development's {development_gb:.0f} GB, and the next "
+                f"free memory went to qa: {qa_gb:.0f}/{QA_GB} = {qa_gb / QA_GB:.2f} is less than "
                 f"{development_gb:.0f}/{LIMIT_GB} = {development_gb / LIMIT_GB:.2f}."
             )
             break
@@ -180,11 +181,12 @@ def _served(narrator: Narrator, ran: _Ran) -> None:
 
 
 def _limits(narrator: Narrator, ran: _Ran) -> None:
-    held = round(ran.samples.values["sid"][int(MORE_S) - 1])
+    held, hitesh = (round(ran.samples.values[name][int(MORE_S) - 1]) for name in ("sid", "hitesh"))
+    stopped = f"; hitesh gets {hitesh} GB, until development is at its maximum" if hitesh < held else ""
     narrator.contrast(
         f"sid and hitesh are allowed {LIMIT_GB} GB each, {2 * LIMIT_GB} GB together.",
-        f"With more requests than that each ends one container above the limit ({held} GB): the limit is compared "
-        "with what a user holds before the container.",
+        f"With more requests than that {'sid' if stopped else 'each'} ends one container above the limit ({held} GB): "
+        f"the limit is compared with what a user holds before the container{stopped}.",
     )
     narrator.say(
         "The two queues settle at 1 to 4, but development's users do not share: in it the oldest application is first, "
