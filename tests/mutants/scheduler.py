@@ -299,7 +299,7 @@ SCHEDULER_RECOVERY = (
     bug(
         "new-size-of-a-node-ignored",
         "A node that gets another size keeps its room, and the cluster gets the new size.",
-        drop(ClusterNodes.resize, "update_total"),
+        drop(ClusterNodes._resize, "update_total"),
         plans=ADMINISTRATION,
     ),
     bug(
