@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 PAGE = (ROOT / "docs/hadoop-faults.md").read_text()
 FAULTS = re.findall(
-    r"^\| \d+ \| \[.*?\]\(#(\S+)\) \| .*? \| `(\S+)` \| recorded: (still there|mended.*?) \|$", PAGE, re.M
+    r"^\| \d+ \| \[.*?\]\(#(\S+)\) \| .*? \| `(\S+)` \| recorded: (still there|corrected.*?) \|$", PAGE, re.M
 )
 """(anchor of the section, name of the recording, whether 3.5.0 has it) of each row."""
 OF_THIS_FOLDER = [name for _, name, _ in FAULTS if name.startswith("fault-")]

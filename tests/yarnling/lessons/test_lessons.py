@@ -27,6 +27,7 @@ def test_the_lessons_are_in_the_order_of_their_numbers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @each_lesson
 def test_the_page_is_what_the_lesson_prints(lesson: Lesson) -> None:
     """Repair: scripts/lessons."""
@@ -45,6 +46,7 @@ def test_a_lesson_is_the_same_in_every_run(lesson: Lesson) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @each_lesson
 def test_each_option_changes_the_answer(lesson: Lesson) -> None:
     answers = {setting: lesson.play(*setting).question.answer for setting in lesson.settings}
