@@ -161,7 +161,7 @@ class TaskMaster:
         """End the job: it has failed. No callback follows."""
         self.desk.note(Finish(FinalApplicationStatus.FAILED, reason, EXIT_FAILED))
 
-    def _check_task(self, call: str, task: int) -> None:
+    def _check_task(self, call: str, task: object) -> None:
         if not isinstance(task, int):
             raise MasterMistake(f"{call}: a task is a number, not a {type(task).__name__}")
         if not 1 <= task <= len(self.tasks):
