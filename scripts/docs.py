@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "build" / "pages"
 STEP_PAGES = ROOT / "build" / "step-pages"
-"""What scripts/step_pages.py has written for docs/lessons."""
+"""The folder into which scripts/step_pages.py writes the pages of docs/lessons."""
 COPIED = ("*.md", "LICENSE", "docs/**/*", "examples/**/*", "tests/conformance/README.md")
 """The files of the site, as patterns below the root. Pages among them must be in the navigation of mkdocs.yml."""
 

@@ -53,7 +53,7 @@ class Container:
 
 @dataclass
 class Seen:
-    """What a node offers in three configurations, and the node of 11 GB with its containers."""
+    """The figures: the memory that a node offers in three configurations, and the node of 11 GB with its containers."""
 
     machine_mb: int
     offered_mb: dict[str, int] = field(default_factory=dict)
@@ -165,7 +165,7 @@ async def look(seen: Seen, asked_mb: int, used_mb: int) -> None:
 
 
 def faults(seen: Seen, asked_mb: int, used_mb: int) -> list[str]:
-    """What was not as it should be."""
+    """List the checks that fail."""
     fit = min(2, (NODE_MB - 2 * AM_MB) // asked_mb)
     checks = {
         "as many containers run as fit by their requests": sum(each.runs for each in seen.containers) == fit,

@@ -82,7 +82,7 @@ class LargeCluster:
         list(self.history.explain_waiting(self.rm.now_ms))
 
     def _step(self, step: int) -> None:
-        """One step of the history: requests that grow and ebb, heartbeats of some nodes, containers that end."""
+        """Play a step of the history: requests that grow and ebb, heartbeats of some nodes, containers that end."""
         rm = self.rm
         rm.now_ms = START_MS + (step + 1) * STEP_MS
         if step % 2 == 0:

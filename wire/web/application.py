@@ -7,6 +7,7 @@ written depends on the caller's Accept header alone, with Hadoop's defaults and 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 
@@ -70,6 +71,11 @@ class TextAnswer(Struct, frozen=True):
     status: int = 200
     location: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+
+
+def json_answer(value: object) -> TextAnswer:
+    """The answer with a value as JSON, of yarnling's own REST API."""
+    return TextAnswer(json.dumps(value), JSON_UTF8)
 
 
 class ListAnswer(Struct, frozen=True):

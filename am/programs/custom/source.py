@@ -32,7 +32,7 @@ def read_source(path: Path) -> str:
 
 
 def load_master(path: Path) -> type[TaskMaster]:
-    """The subclass of TaskMaster in a file. The file is executed anew each time, as a process of its own would.
+    """The subclass of TaskMaster in a file. The file is executed each time, as by a new process.
 
     Raises InvalidArgumentException if the file is not valid Python, has no such class or several, or if a callback is
     missing or takes other arguments than it is called with.

@@ -145,8 +145,7 @@ class ClusterHistory:
 
     def _waiting(self) -> Iterator[FiCaSchedulerApp]:
         for leaf in _leaves(self._context):
-            if leaf.usage.is_pending() or leaf.pending_count or leaf.held_back:
-                yield from (attempt for attempt in leaf.attempts.values() if _is_waiting(attempt))
+            yield from _waiting_in(leaf)
 
 
 def _leaves(context: RMContext) -> Iterator[LeafQueue]:
@@ -155,8 +154,11 @@ def _leaves(context: RMContext) -> Iterator[LeafQueue]:
     return iter(leaves_of(root))
 
 
-def _is_waiting(attempt: FiCaSchedulerApp) -> bool:
-    return not attempt.is_stopped and attempt.usage.is_pending()
+def _waiting_in(leaf: LeafQueue) -> list[FiCaSchedulerApp]:
+    """The attempts that request something; a leaf for which nothing is pending is not searched."""
+    if not (leaf.usage.is_pending() or leaf.pending_count or leaf.held_back):
+        return []
+    return [attempt for attempt in leaf.attempts.values() if not attempt.is_stopped and attempt.usage.is_pending()]
 
 
 def _cluster_row(context: RMContext) -> tuple[int, ...]:
@@ -184,8 +186,7 @@ def _leaf_row(context: RMContext, leaf: LeafQueue) -> list[int]:
     usage = leaf.usage
     labels = list(usage.partitions())
     reserved_mb = sum(usage.reserved(label).memory_mb for label in labels)
-    has_waiting = usage.is_pending() or leaf.pending_count or leaf.held_back
-    waiting = [attempt for attempt in leaf.attempts.values() if _is_waiting(attempt)] if has_waiting else []
+    waiting = _waiting_in(leaf)
     health = context.scheduler.context.health
     totals = None if health is None else health.totals.get(leaf.path)
     return [

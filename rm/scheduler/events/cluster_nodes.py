@@ -82,7 +82,7 @@ class ClusterNodes:
         0 on says when they are killed.
 
         A changed node is removed from its partition and added again; a notice is sent for each of the two. The queues
-        calculate their limits anew even if the scheduler does not have the node, as when an unhealthy node is
+        calculate their limits again even if the scheduler does not have the node, as when an unhealthy node is
         recommissioned (CapacityScheduler.updateNodeAndQueueResource).
         """
         node = self._context.nodes.get(node_id)

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from rm.shell.configuration_report import configuration_report
+from rm.shell.web.live import BASE
 from wire.web.application import JSON, JSON_UTF8, XML, TextAnswer, WebRoute
 from wire.web.document import escaped
 from wire.web.errors import PlainRefusal
@@ -48,7 +49,7 @@ class ConfigurationService:
     def rows(self) -> Iterator[WebRoute]:
         """The routes."""
         yield WebRoute("GET", "/conf", self._properties, (XML, JSON))
-        yield WebRoute("GET", "/ws/yarnling/v1/configuration", self._report, (JSON,))
+        yield WebRoute("GET", f"{BASE}/configuration", self._report, (JSON,))
 
     async def _properties(self, request: WebRequest) -> TextAnswer:
         """The properties: JSON for a caller that asks for it, else XML."""

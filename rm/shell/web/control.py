@@ -19,7 +19,7 @@ from rm.core.context import RMContext
 from rm.shell.web.live import BASE
 from rm.shell.web.nodes import find_node
 from wire.address import short_name
-from wire.web.application import JSON, JSON_UTF8, TextAnswer, WebRoute
+from wire.web.application import JSON, TextAnswer, WebRoute, json_answer
 from wire.web.errors import PlainRefusal
 from wire.web.request import WebRequest
 from yarn.configuration import Configuration
@@ -50,7 +50,7 @@ class ControlService:
 
     async def _controls(self, request: WebRequest) -> TextAnswer:
         verbs = list(self._commands) if self._socket is not None else []
-        return TextAnswer(json.dumps({"nodes": verbs}), JSON_UTF8)
+        return json_answer({"nodes": verbs})
 
     async def _command(self, request: WebRequest) -> TextAnswer:
         node = find_node(self._context, request.path["nodeid"])
@@ -62,7 +62,7 @@ class ControlService:
             raise PlainRefusal(409, f"the cluster's supervisor does not answer: {error}") from None
         if "error" in answer:
             raise PlainRefusal(409, str(answer["error"]))
-        return TextAnswer(json.dumps({"text": answer.get("text", "")}), JSON_UTF8)
+        return json_answer({"text": answer.get("text", "")})
 
     async def _send(self, command: dict[str, str]) -> dict[str, Any]:
         """Send a command to the supervisor and return its answer, without the lines that report progress.

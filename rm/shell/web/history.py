@@ -24,7 +24,7 @@ from rm.shell.web.applications import find_app
 from rm.shell.web.live import BASE
 from rm.shell.web.paths import asker_of
 from wire.files.plain_json import plain
-from wire.web.application import JSON, JSON_UTF8, TextAnswer, WebRoute
+from wire.web.application import JSON, JSON_UTF8, TextAnswer, WebRoute, json_answer
 from wire.web.errors import PlainRefusal
 from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest
@@ -91,7 +91,7 @@ class HistoryService:
             "count": len(found),
             "decisions": [_decision(context, decision, asker) for decision in shown],
         }
-        return TextAnswer(json.dumps(answer), JSON_UTF8)
+        return json_answer(answer)
 
     async def _application(self, request: WebRequest) -> TextAnswer:
         app, asker = find_app(self._core.context, request.path["appid"]), asker_of(request)
@@ -101,12 +101,12 @@ class HistoryService:
             raise PlainRefusal(403, error.message) from None
         at_ms = request.first("at")
         if at_ms is None:
-            return TextAnswer(json.dumps(plain(found)), JSON_UTF8)
+            return json_answer(plain(found))
         at = _number(request, "at", 0, 10**15)
         if not found.since_ms <= at <= found.now_ms:
             raise PlainRefusal(404, f"at = {at}: kept from {found.since_ms} to {found.now_ms} (ms since 1970)")
         held = [one for one in found.verdicts if one.from_ms <= at and (one.until_ms is None or at < one.until_ms)]
-        return TextAnswer(json.dumps({**plain(found), "verdicts": plain(held)}), JSON_UTF8)
+        return json_answer({**plain(found), "verdicts": plain(held)})
 
 
 def _decision(context: RMContext, decision: ContainerDecision, asker: Asker) -> dict[str, Any]:

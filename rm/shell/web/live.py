@@ -29,7 +29,7 @@ from rm.shell.inspection_service import InspectionService
 from rm.shell.web.applications import find_app
 from rm.shell.web.paths import asker_of
 from wire.files.plain_json import plain
-from wire.web.application import JSON, JSON_UTF8, EventStream, TextAnswer, WebRoute
+from wire.web.application import JSON, JSON_UTF8, EventStream, TextAnswer, WebRoute, json_answer
 from wire.web.errors import PlainRefusal
 from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest
@@ -95,7 +95,7 @@ class LiveService:
     async def _explain(self, request: WebRequest) -> TextAnswer:
         app, asker = self._viewed(request, request.path["appid"]), asker_of(request)
         what_if = request.first("what-if") == "true"
-        return _json(plain(self._inspections.explained(app.application_id, asker, what_if=what_if)))
+        return json_answer(plain(self._inspections.explained(app.application_id, asker, what_if=what_if)))
 
     async def _explain_container(self, request: WebRequest) -> TextAnswer:
         try:
@@ -104,7 +104,7 @@ class LiveService:
             raise PlainRefusal(400, error.message) from None
         self._viewed(request, str(container_id.application_id))
         try:
-            return _json(plain(self._inspections.container_explained(container_id, asker_of(request))))
+            return json_answer(plain(self._inspections.container_explained(container_id, asker_of(request))))
         except ContainerNotFoundException as error:
             raise PlainRefusal(404, error.message) from None
 
@@ -113,7 +113,7 @@ class LiveService:
         attempt = scheduler.attempt_of(app.application_id)
         reserved = () if attempt is None else attempt.reserved_containers
         ended = islice(scheduler.context.ended.of(app.application_id), ENDED_SHOWN_MAX)
-        return _json(
+        return json_answer(
             {
                 "reserved": [_of_app(container, None) for container in reserved],
                 "ended": [_of_app(container, ended_ms) for container, ended_ms in ended],
@@ -130,7 +130,7 @@ class LiveService:
 
     async def _waiting(self, request: WebRequest) -> TextAnswer:
         waiting = islice(self._waiting_apps(asker_of(request)), EXPLAINED_MAX)
-        return _json({"waiting": [plain(explanation) for explanation in await in_slices(collected(waiting))]})
+        return json_answer({"waiting": [plain(explanation) for explanation in await in_slices(collected(waiting))]})
 
     def _waiting_apps(self, asker: Asker) -> Iterator[Explanation]:
         """Explain each live application that the caller may view and that waits for containers."""
@@ -227,7 +227,3 @@ def _of_app(container: RMContainer, ended_ms: int | None) -> dict[str, Any]:
         "isPreempted": bool(container.preemption_steps),
         "exitStatus": None if container.status is None else container.status.exit_status,
     }
-
-
-def _json(value: object) -> TextAnswer:
-    return TextAnswer(json.dumps(value), JSON_UTF8)

@@ -1,4 +1,4 @@
-"""What lessons are made of: options, settings of queues, labels and samples."""
+"""The parts of lessons: options, settings of queues, labels and samples."""
 
 from __future__ import annotations
 

@@ -233,8 +233,8 @@ def _question(scene: str, factor: float, minimum: int, measured: dict[str, int],
         (
             "The limit is min(capacity x factor, max((held by active users + 1) / active users, current capacity x "
             "minimum)): lesson 11 computes it.",
-            f"The application is told a headroom of {measured['headroom_gb']} GB. Headroom is the least of what the "
-            "limit leaves, what the queue's maximum leaves, and what is free in the cluster.",
+            f"The headroom reported to the application is {measured['headroom_gb']} GB. Headroom is the least of what "
+            "the limit leaves, what the queue's maximum leaves, and what is free in the cluster.",
             f"Queue a holds {measured['a_gb']} GB at the end; {measured['preempted']} containers were preempted.",
         ),
     )
@@ -245,9 +245,9 @@ LESSON = Lesson(
     "headroom",
     "Headroom: limit and use over time",
     (
-        "A user's limit is not a constant: it moves with what users hold, and the headroom that ApplicationMasters "
-        "are told moves with it. An article on Hadoop 2.7 follows it through three scenes; here they are with Hadoop "
-        "3.4.1, as curves, beside the limit by the article's formula.",
+        "A user's limit is not a constant: it moves with what users hold, and the headroom that is reported to "
+        "ApplicationMasters moves with it. An article on Hadoop 2.7 follows it through three scenes; here they are "
+        "with Hadoop 3.4.1, as curves, beside the limit by the article's formula.",
     ),
     {
         "limit": "what one user may use in a queue now.",

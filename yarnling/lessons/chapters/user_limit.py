@@ -220,7 +220,7 @@ LESSON = Lesson(
     "User limit: the formula in three steps",
     (
         "In a queue each user has a limit, and all users have the same. It decides who gets the next container, and it "
-        "is part of the headroom that ApplicationMasters are told. It is computed anew as containers come and go.",
+        "is part of the headroom that is reported to ApplicationMasters. It changes as containers come and go.",
         "minimum-user-limit-percent says how small the limit may become when many users share the queue, "
         "user-limit-factor how large when there are few.",
     ),
