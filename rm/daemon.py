@@ -32,7 +32,6 @@ from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import Servers, client_authentication
 from rm.shell.services import ClientService, MasterService, TrackerService
 from rm.shell.sqlite_store import SQLiteStateStore
-from rm.shell.store_file import StoreDamaged
 from rm.shell.store_writer import StoreWriter
 from wire.caller import RM_CALLER
 from wire.channel import Channels
@@ -41,6 +40,7 @@ from wire.core_shell import WallClock
 from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
 from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.files.store_file import StoreDamaged
 from wire.files.topology import Topology
 from wire.garbage_collection import collect_less_often, uncollected
 from wire.hadoop_authentication import ByToken, ByUser

@@ -5,7 +5,7 @@
     store.write([SaveApplication(...), SaveAttempt(...)])        all of it durable, or an error and none of it
 
 Submissions are stored as Hadoop's message, so that users' credentials are complete; the rest is JSON.
-`rm/shell/store_file.py` has the file: transactions, the lock, and the checksums that detect damage.
+`wire/files/store_file.py` has the file: transactions, the lock, and the checksums that detect damage.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rm.core.stored_state import (
     RMState,
     StoredApplication,
 )
-from rm.shell.store_file import StoreFile, StoreTable, Transaction
 from wire.codec.applications import read_submission, write_submission
 from wire.files.json_records import from_json, to_json
+from wire.files.store_file import StoreFile, StoreForm, StoreTable, Transaction
 from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey
@@ -36,6 +36,10 @@ TABLES = {
     "cluster": StoreTable(("name TEXT",), ("state TEXT",)),
     "master_key": StoreTable(("kind TEXT", "place INTEGER"), ("key_id INTEGER", "secret BLOB")),
 }
+SCHEMA_VERSION = 3
+FILE_KIND = 0x7961726E
+"""`yarn`, in the header of the file."""
+FORM = StoreForm(TABLES, FILE_KIND, SCHEMA_VERSION, "ResourceManager", "applications")
 EPOCH = ("epoch",)
 NODE_LABELS = ("node-labels",)
 """The keys of rows in the table `cluster`."""
@@ -57,7 +61,7 @@ class SQLiteStateStore:
         Raises StoreDamaged for damage, and YarnException for a file that is in use, of another program or version,
         or open to others.
         """
-        return cls(StoreFile.open(path, said, TABLES))
+        return cls(StoreFile.open(path, said, FORM))
 
     def close(self) -> None:
         """Release the file; closing twice is a no-op."""

@@ -18,7 +18,7 @@ from contextlib import suppress
 from rm.core.durability import Outcome, WaitingStep
 from rm.core.effects import StoreEffect
 from rm.shell.sqlite_store import Keys, SQLiteStateStore
-from rm.shell.store_file import StoreUnavailable
+from wire.files.store_file import StoreUnavailable
 from yarn.errors import YarnException
 from yarn.machine import Refuse, Reply
 

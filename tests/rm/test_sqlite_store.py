@@ -26,9 +26,9 @@ from rm.core.stored_state import (
     Saving,
     StoredApplication,
 )
-from rm.shell.sqlite_store import NODE_LABELS, SQLiteStateStore
-from rm.shell.store_file import FILE_KIND, SCHEMA_VERSION, StoreDamaged, StoreUnavailable
+from rm.shell.sqlite_store import FILE_KIND, NODE_LABELS, SCHEMA_VERSION, SQLiteStateStore
 from tests.processes import running
+from wire.files.store_file import StoreDamaged, StoreUnavailable
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.errors import YarnException

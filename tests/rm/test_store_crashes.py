@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from rm.shell.store_file import StoreDamaged
 from tests.processes import running
 from tests.rm.test_sqlite_store import ROOT, application
 from tests.rm.test_store_damage import Files, flipped, flips, load
+from wire.files.store_file import StoreDamaged
 
 PTRACE_SYSCALL = 24
 MAY_NOT_BE_TRACED = 77

@@ -13,10 +13,10 @@ import pytest
 
 from rm.core.effects import SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.core.stored_state import NodeLabelState, RMState, Saving
-from rm.shell import store_file
 from rm.shell.sqlite_store import Keys
-from rm.shell.store_file import StoreDamaged, store_files
 from tests.rm.test_sqlite_store import application, attempt, opened, read
+from wire.files import store_file
+from wire.files.store_file import StoreDamaged, store_files
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.tracker import MasterKey

@@ -23,11 +23,11 @@ from rm.core.events import (
 from rm.core.stored_state import Saving
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.sqlite_store import SQLiteStateStore
-from rm.shell.store_file import StoreUnavailable
 from rm.shell.store_writer import StoreWriter
 from tests.rm.served_cluster import until
 from tests.rm.test_shell import Clock, ScriptedCore
 from tests.rm.test_sqlite_store import APP, ATTEMPT, application, attempt
+from wire.files.store_file import StoreUnavailable
 from yarn.errors import YarnException
 from yarn.machine import Reply
 from yarn.protocols.tracker import MasterKey

@@ -31,10 +31,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rm.shell.store_file import store_files
 from wire.cluster_secret import write_cluster_secret
 from wire.files.full_disk import full_disk_named
 from wire.files.hadoop_xml import to_xml
+from wire.files.store_file import store_files
 from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK
 from yarn.settings.scheduler import PREFIX

@@ -19,8 +19,8 @@ from rm.core.stored_state import (
     RMState,
     StoredApplication,
 )
-from rm.shell.store_file import StoreUnavailable
 from rm.shell.store_writer import RETRY_S
+from wire.files.store_file import StoreUnavailable
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.machine import Refuse, Reply
 from yarn.protocols.tracker import MasterKey

@@ -1,6 +1,6 @@
-"""The state store's file: a SQLite database that detects any change that it did not make itself.
+"""The file of a daemon's store: a SQLite database that detects any change that it did not make itself.
 
-    file = StoreFile.open(path, said="yarn.yarnling.state-store-file = /var/...", tables=TABLES)
+    file = StoreFile.open(path, said="yarn.yarnling.state-store-file = /var/...", form=FORM)
     with file.writing() as group:                        one transaction
         group.put("attempt", (1_700_000_000_000, 1, 1), ("{...}",))
         group.remove("attempt", (1_700_000_000_000, 2))  every attempt of application 2
@@ -32,9 +32,6 @@ from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException, YarnException
 
-SCHEMA_VERSION = 3
-FILE_KIND = 0x7961726E
-"""`yarn`, in the header of the file, so that a database of another program is not mistaken for a state store."""
 PAGE_BYTES = 4096
 JOURNAL = "-journal"
 """The suffix of SQLite's rollback journal. The journal is kept with an empty header, so its presence shows that the
@@ -74,7 +71,7 @@ class StoreUnavailable(YarnException):
 
 
 class StoreDamaged(YarnException):
-    """The content of the store's files is not what was written. A ResourceManager must not continue with them."""
+    """The content of the store's files is not what was written. A daemon must not continue with them."""
 
 
 class StoreTable(Struct, frozen=True):
@@ -95,10 +92,27 @@ Tables = Mapping[str, StoreTable]
 _DIGEST_SQL = "CREATE TABLE digest (digest BLOB NOT NULL)"
 
 
+class StoreForm(Struct, frozen=True):
+    """The form of one daemon's store: its tables, and the words of its errors.
+
+    `kind`: a number in the header of the file, so that another program's database is not mistaken for this store.
+    `version` grows with each change of the tables. `daemon`: who uses the file ("ResourceManager"). `contents`: what is
+    lost without it ("applications"). `synced`: a commit waits until it is on the disk, so it survives a failure of the
+    machine; otherwise it survives only the death of the process.
+    """
+
+    tables: Tables
+    kind: int
+    version: int
+    daemon: str
+    contents: str
+    synced: bool = True
+
+
 def store_files(path: Path) -> list[Path]:
     """All files and directories that the store at `path` may consist of, existing or not.
 
-    Deleting all of them starts over without applications. The store must not be in use.
+    Deleting all of them starts over without its contents. The store must not be in use.
     """
     unfinished = sorted(path.parent.glob(f"{path.name}{UNFINISHED}*"))
     return [path, _beside(path, JOURNAL), _beside(path, EARLIER_LOG), *unfinished]
@@ -134,14 +148,15 @@ class StoreFile:
     Its methods block; they may be called from any thread, one at a time.
     """
 
-    def __init__(self, database: sqlite3.Connection, path: Path, said: str, tables: Tables) -> None:
+    def __init__(self, database: sqlite3.Connection, path: Path, said: str, form: StoreForm) -> None:
         self._database = database
         self._path = path
         self._said = said
-        self._tables = tables
+        self._form = form
+        self._tables = form.tables
 
     @classmethod
-    def open(cls, path: Path, said: str, tables: Tables) -> StoreFile:
+    def open(cls, path: Path, said: str, form: StoreForm) -> StoreFile:
         """The file at `path`, created if the store does not exist. `said`: how errors refer to it.
 
         Raises StoreDamaged for damage, and YarnException for a file that is in use, of another program or version,
@@ -149,19 +164,19 @@ class StoreFile:
         """
         try:
             if not os.path.lexists(path):
-                _refuse_leftovers(path, said)
-                _create(path, said, tables)
-            _check_outside(path, said)
+                _refuse_leftovers(path, said, form)
+                _create(path, said, form)
+            _check_outside(path, said, form)
         except OSError as error:
             raise YarnException(f"{said}: {error.strerror} (name a file that can be written)") from None
-        with _translated(path, said):
-            store = cls(sqlite3.connect(path, timeout=0, check_same_thread=False), path, said, tables)
+        with _translated(path, said, form):
+            store = cls(sqlite3.connect(path, timeout=0, check_same_thread=False), path, said, form)
         try:
-            with _translated(path, said):
+            with _translated(path, said, form):
                 store._prepare()
         except (ValueError, TypeError) as error:
             store.close()
-            raise _damaged(path, said, str(error)) from None
+            raise _damaged(path, said, form, str(error)) from None
         except BaseException:
             store.close()
             raise
@@ -175,7 +190,7 @@ class StoreFile:
         """Rows whose keys begin with `key`, ordered by key, without their checksums."""
         names = self._tables[table].key_names()
         where = " AND ".join(f"{name} = ?" for name in names[: len(key)]) or "TRUE"
-        with _translated(self._path, self._said):
+        with _translated(self._path, self._said, self._form):
             found = self._database.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {', '.join(names)}", key)
             return [row[:-1] for row in found]
 
@@ -188,15 +203,15 @@ class StoreFile:
         try:
             yield
         except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
-            raise _damaged(self._path, self._said, f"a record cannot be read: {error}") from None
+            raise _damaged(self._path, self._said, self._form, f"a record cannot be read: {error}") from None
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """A transaction: at the end of the block everything is on disk, or nothing is and an error is raised.
 
-        Raises StoreUnavailable for a full disk, YarnException for errors that cannot be repaired while the RM runs.
+        Raises StoreUnavailable for a full disk, YarnException for errors that cannot be repaired while the daemon runs.
         """
-        with _translated(self._path, self._said), self._database:
+        with _translated(self._path, self._said, self._form), self._database:
             group = Transaction(self._database, self._tables)
             yield group
             self._database.execute("UPDATE digest SET digest = ?", (group.digest,))
@@ -206,12 +221,12 @@ class StoreFile:
         execute = self._database.execute
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = PERSIST")
-        execute("PRAGMA synchronous = FULL")
+        execute(f"PRAGMA synchronous = {'FULL' if self._form.synced else 'OFF'}")
         execute("BEGIN EXCLUSIVE")
         self._check_kind()
         found = [text for (text,) in execute("PRAGMA quick_check")]
         if found != ["ok"]:
-            raise _damaged(self._path, self._said, str(found[0]))
+            raise _damaged(self._path, self._said, self._form, str(found[0]))
         self._check_rows()
         execute("COMMIT")
 
@@ -223,17 +238,17 @@ class StoreFile:
         execute = self._database.execute
         (kind,) = execute("PRAGMA application_id").fetchone()
         (version,) = execute("PRAGMA user_version").fetchone()
-        has_our_header = (kind, version) == (FILE_KIND, SCHEMA_VERSION)
+        has_our_header = (kind, version) == (self._form.kind, self._form.version)
         has_our_tables = dict(execute("SELECT name, sql FROM sqlite_master").fetchall()) == _schema(self._tables)
         if has_our_header and has_our_tables:
             return
         if has_our_header or has_our_tables:
-            raise _damaged(self._path, self._said, "its header does not match its tables")
-        if kind != FILE_KIND:
+            raise _damaged(self._path, self._said, self._form, "its header does not match its tables")
+        if kind != self._form.kind:
             raise YarnException(f"{self._said}: this is the database of another program (name another file)")
         raise YarnException(
-            f"{self._said}: the file has version {version}, this release reads version {SCHEMA_VERSION} "
-            f"(start the release that wrote it, or {_start_over(self._path)})"
+            f"{self._said}: the file has version {version}, this release reads version {self._form.version} "
+            f"(start the release that wrote it, or {_start_over(self._path, self._form)})"
         )
 
     def _check_rows(self) -> None:
@@ -247,9 +262,11 @@ class StoreFile:
                     digest = _xor(digest, checksum)
         if wrong:
             named = ", ".join(wrong[:_NAMED_MAX])
-            raise _damaged(self._path, self._said, f"{len(wrong)} records do not match their checksums: {named}")
+            what = f"{len(wrong)} records do not match their checksums: {named}"
+            raise _damaged(self._path, self._said, self._form, what)
         if digest != _stored_digest(self._database):
-            raise _damaged(self._path, self._said, "its records are not all of those that were written last")
+            what = "its records are not all of those that were written last"
+            raise _damaged(self._path, self._said, self._form, what)
 
 
 def _schema(tables: Tables) -> dict[str, str]:
@@ -280,35 +297,35 @@ def _beside(path: Path, suffix: str) -> Path:
     return Path(f"{path}{suffix}")
 
 
-def _start_over(path: Path) -> str:
-    return f"move {path.name} and {path.name}{JOURNAL} away to start without its applications"
+def _start_over(path: Path, form: StoreForm) -> str:
+    return f"move {path.name} and {path.name}{JOURNAL} away to start without its {form.contents}"
 
 
-def _damaged(path: Path, said: str, what: str) -> StoreDamaged:
-    return StoreDamaged(f"{said}: the file is damaged: {what} (restore a copy, or {_start_over(path)})")
+def _damaged(path: Path, said: str, form: StoreForm, what: str) -> StoreDamaged:
+    return StoreDamaged(f"{said}: the file is damaged: {what} (restore a copy, or {_start_over(path, form)})")
 
 
-def _refuse_leftovers(path: Path, said: str) -> None:
+def _refuse_leftovers(path: Path, said: str, form: StoreForm) -> None:
     """Raises StoreDamaged if the file is missing but SQLite's journal of it exists."""
     for suffix in (JOURNAL, EARLIER_LOG):
         beside = _beside(path, suffix)
         if beside.exists() and beside.stat().st_size > 0:
             raise StoreDamaged(
                 f"{said}: the file is missing, but its journal {beside.name} exists "
-                f"(put the file back, or move {beside.name} away to start without its applications)"
+                f"(put the file back, or move {beside.name} away to start without its {form.contents})"
             )
 
 
-def _create(path: Path, said: str, tables: Tables) -> None:
+def _create(path: Path, said: str, form: StoreForm) -> None:
     """Create an empty store elsewhere and link it to `path`, so that a killed process leaves the whole file or none.
 
-    If another ResourceManager creates the file at the same time, its file is kept.
+    If another process creates the file at the same time, its file is kept.
     """
     with tempfile.TemporaryDirectory(prefix=f"{path.name}{UNFINISHED}", dir=path.parent) as directory:
         new = Path(directory, path.name)
         new.touch(0o600)
-        with _translated(path, said):
-            _write_empty(new, tables)
+        with _translated(path, said, form):
+            _write_empty(new, form)
         try:
             os.link(new, path)
         except FileExistsError:
@@ -320,21 +337,21 @@ def _create(path: Path, said: str, tables: Tables) -> None:
         os.close(parent)
 
 
-def _write_empty(path: Path, tables: Tables) -> None:
+def _write_empty(path: Path, form: StoreForm) -> None:
     database = sqlite3.connect(path)
     try:
         database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        database.execute(f"PRAGMA application_id = {FILE_KIND}")
-        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        database.execute(f"PRAGMA application_id = {form.kind}")
+        database.execute(f"PRAGMA user_version = {form.version}")
         with database:
-            for statement in _schema(tables).values():
+            for statement in _schema(form.tables).values():
                 database.execute(statement)
             database.execute("INSERT INTO digest VALUES (?)", (bytes(sha256().digest_size),))
     finally:
         database.close()
 
 
-def _check_outside(path: Path, said: str) -> None:
+def _check_outside(path: Path, said: str, form: StoreForm) -> None:
     """Check the file without SQLite, which would change it. Raises YarnException, StoreDamaged and OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -345,24 +362,24 @@ def _check_outside(path: Path, said: str) -> None:
     if mode & _OTHERS:
         raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets other users read it (chmod 0600)")
     if not header:
-        raise _damaged(path, said, "it is empty")
+        raise _damaged(path, said, form, "it is empty")
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise _damaged(path, said, "file is not a database")
+        raise _damaged(path, said, form, "file is not a database")
     if header[18:20] == _LOG_FORMAT:
         raise YarnException(
             f"{said}: the file was written by an earlier release or by another program "
             f"(start the program that wrote it, or move {path.name} and {path.name}{EARLIER_LOG} away "
-            "to start without its applications)"
+            f"to start without its {form.contents})"
         )
     if header[18:20] != _ROLLBACK_FORMAT:
-        raise _damaged(path, said, "its header has an unknown format")
+        raise _damaged(path, said, form, "its header has an unknown format")
     log = _beside(path, EARLIER_LOG)
     if log.exists():
-        raise _damaged(path, said, f"{log.name} does not belong to it")
+        raise _damaged(path, said, form, f"{log.name} does not belong to it")
 
 
 @contextmanager
-def _translated(path: Path, said: str) -> Iterator[None]:
+def _translated(path: Path, said: str, form: StoreForm) -> Iterator[None]:
     """Turn errors of SQLite and decoding errors into errors that name the file and a remedy."""
     try:
         yield
@@ -371,8 +388,8 @@ def _translated(path: Path, said: str) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         if code & 0xFF == sqlite3.SQLITE_BUSY:
             raise YarnException(
-                f"{said}: another ResourceManager uses it (stop that one, or name another file)"
+                f"{said}: another {form.daemon} uses it (stop that one, or name another file)"
             ) from None
         if code & 0xFF in _TRY_AGAIN and code not in _CUT:
             raise StoreUnavailable(f"{said}: {error} (free some space, or name a file that can be written)") from None
-        raise _damaged(path, said, str(error)) from None
+        raise _damaged(path, said, form, str(error)) from None
