@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarn.settings.release import RELEASE
 from yarnling.cli.options.simulate import PlanOptions
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shared.arguments import (
@@ -22,9 +21,11 @@ from yarnling.cli.shared.arguments import (
     check_output_file,
     plan_faults,
     reading_arguments,
+    release_settings,
 )
 from yarnling.cli.shared.output import notices, print_json, terminal
 from yarnling.cli.shrink import shrink_run
+from yarnling.cluster.configuration import definitions
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan
@@ -51,13 +52,14 @@ def run(options: PlanOptions) -> int:
         _check(options)
         given = None if options.is_random else find_plan(options.plan)
         seeds = _seeds(options, given)
+        settings = definitions(release_settings(options.release))
     runs: list[_Ended] = []
     failed: SimulatedRun | None = None
     console = notices() if options.as_json else terminal()
     with seeds_progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
         task = progress.add_task(options.plan or "random plans", total=options.runs)
         for seed in seeds:
-            plan = _on_release(given or random_plan(seed, all_faults=options.all_faults), options.release)
+            plan = (given or random_plan(seed, all_faults=options.all_faults)).with_settings(settings)
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
             with without_logs():
@@ -74,13 +76,6 @@ def run(options: PlanOptions) -> int:
         with without_logs():
             _shrink(failed, options.output, options, console)
     return status
-
-
-def _on_release(plan: Plan, version: str | None) -> Plan:
-    if version is None:
-        return plan
-    settings = {**plan.cluster.settings, RELEASE.key: version}
-    return replace(plan, cluster=plan.cluster.model_copy(update={"settings": settings}))
 
 
 def _check(options: PlanOptions) -> None:

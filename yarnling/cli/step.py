@@ -102,14 +102,16 @@ def _source(options: StepOptions) -> Source:
     if options.workload is None:
         if options.nodes is not None or options.conf is not None or options.define:
             raise InvalidArgumentException("--nodes, --conf and --define belong to --workload: name its file, too")
-        return find_source(options.which, options.seed)
+        return find_source(options.which, options.seed, options.release)
     if options.which:
         raise InvalidArgumentException(f"give either {options.which} or --workload, not both")
     if options.nodes is None:
         raise InvalidArgumentException("--workload needs --nodes: the file with the machines of the cluster")
     from yarnling.stepping.workload_source import read_workload_source
 
-    return read_workload_source(options.workload, options.nodes, options.conf, options.define, options.seed)
+    return read_workload_source(
+        options.workload, options.nodes, options.conf, options.define, options.seed, options.release
+    )
 
 
 def _changes(texts: Iterable[str]) -> Iterator[Made]:

@@ -21,9 +21,10 @@ from yarnling.cli.shared.output import ProgressLines, notices, print_json, print
 from yarnling.faults.verdict import RunVerdict
 from yarnling.report.escapes import in_line
 from yarnling.report.listing import Listing
-from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
+from yarnling.sweep.result_file import QueueSummary, ResultFile, SweptCluster, open_results
 from yarnling.sweep.runs import Sweep, SweepRun
 from yarnling.sweep.spec_file import read_sweep
+from yarnling.whatif.headlines import node_hours
 
 FAILURES_MAX = 20
 """The number of runs that did not pass that are listed; the file has all."""
@@ -37,7 +38,7 @@ def run(options: SweepOptions) -> int:
     """Run the sweep, or what is left of it, and print a summary of the whole file."""
     check_output_file(options.out, *DATABASES)
     with reading_arguments():
-        sweep = read_sweep(options.spec)
+        sweep = read_sweep(options.spec, options.release)
         notes = _notes(sweep)
         _check_installed()
         with open_results(options.out) as file:
@@ -110,11 +111,11 @@ def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[SweepR
     if options.as_json:
         rows = [{"run": one, "verdict": verdict, "reasons": reasons} for one, verdict, reasons in failures]
         missing = [{"run": one, "reason": reason} for one, reason in lost]
-        summary = {"verdicts": counts, "queues": file.queues(), "not_passed": rows, "lost": missing}
-        print_json({**summary, **asdict(notes), "wall_s": round(file.wall_s(), 3)})
+        summary = {"verdicts": counts, "queues": file.queues(), "clusters": file.clusters()}
+        print_json({**summary, "not_passed": rows, "lost": missing, **asdict(notes), "wall_s": round(file.wall_s(), 3)})
     else:
         console = terminal()
-        _print(console, counts, failures, lost, file)
+        _print(console, counts, failures, lost, file, options.release)
         print_lines("Warnings", notes.warnings, "--json has all", console)
         print_lines("Assumptions", notes.assumptions, "--json has all", console)
     verdicts = {verdict for count in counts.values() for verdict in count}
@@ -129,6 +130,7 @@ def _print(
     failures: list[tuple[SweepRun, str, str]],
     lost: tuple[tuple[SweepRun, str], ...],
     file: ResultFile,
+    release: str | None,
 ) -> None:
     table = Listing("", "runs", *(str(verdict) for verdict in RunVerdict))
     for plan, of in counts.items():
@@ -138,11 +140,14 @@ def _print(
         console.print()
         console.print(_queue_table(queues), crop=False)
         console.print()
+        if (clusters := file.clusters()) and any(one.changes for one in clusters):
+            console.print(_cluster_table(clusters), crop=False)
+            console.print()
     for one, verdict, reasons in failures:
         first = in_line(reasons.splitlines()[0] if reasons else "")
-        console.print(Text(f"{verdict}: {_command(one)}   {first}"), soft_wrap=True)
+        console.print(Text(f"{verdict}: {_command(one, release)}   {first}"), soft_wrap=True)
     for one, reason in lost[:FAILURES_MAX]:
-        console.print(Text(f"lost: {_command(one)}   {in_line(reason)}"), soft_wrap=True)
+        console.print(Text(f"lost: {_command(one, release)}   {in_line(reason)}"), soft_wrap=True)
     console.print(
         f"{sum(sum(of.values()) for of in counts.values())} runs took {duration(1000 * file.wall_s())} in all"
     )
@@ -162,9 +167,22 @@ def _queue_table(queues: list[QueueSummary]) -> Listing:
     return table
 
 
-def _command(run: SweepRun) -> str:
+def _cluster_table(clusters: list[SweptCluster]) -> Listing:
+    """The table of clusters whose nodes come and go: what the runs took, and what the machines cost."""
+    columns = ("mean run time", "mean node-hours", "nodes", "mean containers lost with nodes")
+    table = Listing("workload", "load", "configuration", "runs", *columns)
+    for one in clusters[:ROWS_MAX]:
+        table.add_row(
+            *(one.workload, f"{one.load_factor:g}", one.configuration, str(one.runs)),
+            *("" if one.mean_run_ms is None else duration(one.mean_run_ms), node_hours(one.node_ms)),
+            *(f"{one.nodes_least} to {one.nodes_most}", f"{one.lost_containers:.1f}"),
+        )
+    return table
+
+
+def _command(run: SweepRun, release: str | None) -> str:
     """The command that replays the run of a plan; what is simulated, for a workload."""
     if not run.plan:
         return f"{run.workload} under {run.configuration}, load factor {run.load_factor:g}, seed {run.seed}"
     plan = "--random" if run.plan == "random" else shlex.quote(run.plan)
-    return f"yarnling simulate {plan} --seed {run.seed}"
+    return f"yarnling simulate {plan} --seed {run.seed}{f' --release {release}' if release else ''}"

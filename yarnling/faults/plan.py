@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Annotated
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from wire.files.yaml_file import MEMORY_KEYS, PAIR, WHOLE_MEGABYTES, Section, refusal
@@ -208,6 +209,11 @@ class Plan(Struct, frozen=True):
     @property
     def only_simulated(self) -> bool:
         return any(fault.kind.only_simulated for fault in self.faults)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Plan:
+        """This plan on a cluster that also has these settings."""
+        merged = {**self.cluster.settings, **settings}
+        return replace(self, cluster=self.cluster.model_copy(update={"settings": merged}))
 
     def check_processes_have_it(self) -> None:
         """Raises YarnException if a fault of the plan can only be simulated."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from msgspec import Struct
 
@@ -22,7 +23,8 @@ from yarnling.whatif.calibration_words import doubt, trust
 from yarnling.whatif.changes import NOT_SET, ChangedInput
 from yarnling.whatif.error_margins import margin_of, with_margin
 from yarnling.whatif.expectations import Checked, Expectation
-from yarnling.whatif.measures import Kind, Value
+from yarnling.whatif.headlines import node_hours
+from yarnling.whatif.measures import NODE_HOURS, Kind, Value
 from yarnling.whatif.reasons import MainReason, main_reason
 from yarnling.workload.calibration import Calibration
 
@@ -76,6 +78,7 @@ def answer_of(outcome: SearchOutcome, trials: Trials, space: Space, conf: Path, 
         is_met=is_met,
         findings=(
             *_about_objective(outcome),
+            *_about_nodes(outcome, trials),
             *why,
             *pairs[:CONTRADICTIONS_MAX],
             *about,
@@ -145,6 +148,17 @@ def _about_objective(outcome: SearchOutcome) -> Iterator[str]:
         return
     now, then = (objective.written(each.judgement.cost) for each in (outcome.best, outcome.before) if each.judgement)
     yield f"{objective.text}: {now}, was {then} ({'highest' if objective.is_maximised else 'lowest'} that was found)"
+
+
+def _about_nodes(outcome: SearchOutcome, trials: Trials) -> Iterator[str]:
+    """State what the machines cost before and after, if they come and go and the figure to minimise does not say it."""
+    objective = outcome.goals.objective
+    if objective is not None and objective.measure.name == NODE_HOURS:
+        return
+    now, then = (trials.figures(each.settings) for each in (outcome.best, outcome.before))
+    if now and any(run.nodes.changes for run in (*now, *then)):
+        after, before = (node_hours(fmean(run.nodes.node_ms for run in runs)) for runs in (now, then))
+        yield f"cluster: node-hours: {after}, was {before} (mean of the seeds)"
 
 
 def _about_unmet(each: Unmet, trials: Trials) -> str:

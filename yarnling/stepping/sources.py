@@ -11,6 +11,8 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
+from yarn.java.versions import HADOOP_VERSION
+from yarn.settings.release import RELEASE
 from yarn.suggestions import did_you_mean
 from yarnling.faults.history import InjectedFault
 from yarnling.faults.plan import Plan
@@ -75,13 +77,13 @@ class _SceneRun(SteppedRun):
 
 
 class PlanSource(Source):
-    """A chaos plan: the same run as that of `yarnling simulate PLAN --seed N`."""
+    """A chaos plan: the same run as that of `yarnling simulate PLAN --seed N --release VERSION`."""
 
-    def __init__(self, plan: Plan, name: str, seed: int) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, name: str, seed: int, release: str | None = None) -> None:
+        self._plan = plan if release is None else plan.with_settings({RELEASE.key: release})
         self._seed = seed
         self.title = f"chaos plan {plan.name}, seed {seed}"
-        self.arguments = (name, "--seed", str(seed))
+        self.arguments = (name, "--seed", str(seed), *(() if release is None else ("--release", release)))
 
     def start(self, *, checked: bool = True) -> SteppedRun:
         directory = TemporaryDirectory(prefix="yarnling-stepping-")
@@ -150,16 +152,20 @@ def _submit(cluster: SimulatedCluster, names: Names, submission: SteppedSubmissi
     submit_now(cluster, context, submission.user, (wanted,), named)
 
 
-def find_source(which: str, seed: int | None) -> Source:
+def find_source(which: str, seed: int | None, release: str | None = None) -> Source:
     """The scene or the plan of that name, or the plan in that file; without a name the scene of lesson 4.
 
-    Raises YarnException if there is none, or its file has faults.
+    `release`: of Hadoop, whose rules a plan follows. Raises YarnException if there is none, or its file has faults.
     """
     name = (which or DEFAULT_SCENE).removeprefix("lesson-")
     for lesson in LESSONS:
         if name in {str(lesson.number), lesson.name}:
             if seed is not None:
                 raise InvalidArgumentException(f"--seed {seed}: the scene {lesson.name} draws nothing; leave it out")
+            if release is not None:
+                raise InvalidArgumentException(
+                    f"--release {release}: the scene {lesson.name} follows Hadoop {HADOOP_VERSION}; leave it out"
+                )
             return Scene(lesson)
     names = [*(lesson.name for lesson in LESSONS), *plan_names()]
     if which not in names and not Path(which).exists():
@@ -168,4 +174,5 @@ def find_source(which: str, seed: int | None) -> Source:
             "yarnling lesson --list and yarnling chaos --list show them)"
         )
     plan = find_plan(which)
-    return PlanSource(plan, which, seed if seed is not None else plan.seed if plan.seed is not None else 1)
+    seed = seed if seed is not None else plan.seed if plan.seed is not None else 1
+    return PlanSource(plan, which, seed, release)

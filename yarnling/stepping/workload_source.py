@@ -14,6 +14,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
+from yarn.settings.release import RELEASE
 from yarnling.cluster.configuration import definitions
 from yarnling.run.names import Names
 from yarnling.run.trace import Trace
@@ -135,19 +136,30 @@ def _answered(application: RecordedApplication, _: ApplicationId, refusal: YarnE
 
 
 def read_workload_source(
-    workload: Path, nodes: Path, conf: Path | None, define: Sequence[str], seed: int | None
+    workload: Path,
+    nodes: Path,
+    conf: Path | None,
+    define: Sequence[str],
+    seed: int | None,
+    release: str | None = None,
 ) -> WorkloadSource:
-    """The workload in these files. Raises YarnException with the faults of a file."""
+    """The workload in these files, by the rules of this release of Hadoop. Raises YarnException with the faults of a
+    file.
+    """
     seed = 1 if seed is None else seed
     arguments = ["--workload", str(workload), "--nodes", str(nodes)]
     arguments += [] if conf is None else ["--conf", str(conf)]
     for definition in define:
         arguments += ["--define", definition]
+    settings = definitions(define)
+    if release is not None:
+        arguments += ["--release", release]
+        settings[RELEASE.key] = release
     listed = read_node_list(nodes)
     return WorkloadSource(
         read_workload(workload),
         listed.nodes,
-        what_if_configuration(conf, definitions(define)).conf,
+        what_if_configuration(conf, settings).conf,
         seed,
         schedule=listed.schedule,
         title=f"workload {workload.name}, seed {seed}",

@@ -1,8 +1,8 @@
 """The results of a sweep: one SQLite file, which grows by a batch at a time and is valid after each.
 
-The tables `runs` and `queues` have what the runs led to, and are the same for the same sweep wherever it ran; `costs`
-has how long each took and where. `inputs` has the digests of the inputs, so that a file never mixes the results of
-different ones.
+The tables `runs`, `queues` and `clusters` have what the runs led to, and are the same for the same sweep wherever it
+ran; `costs` has how long each took and where. `inputs` has the digests of the inputs, so that a file never mixes the
+results of different ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ from msgspec import Struct
 from yarn.errors import YarnException
 from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.runs import Inputs, RunResult, Sweep, SweepRun
-from yarnling.whatif.figures import GroupFigures
+from yarnling.whatif.figures import GroupFigures, NodeFigures
 from yarnling.whatif.waits import Wait
 
 APPLICATION_ID = 0x79_6E_73_77
 """Marks the file as ours in SQLite's header ("ynsw")."""
 _KEY = "plan, configuration, workload, load_factor, seed"
 _KEY_COLUMNS = "plan TEXT, configuration TEXT, workload TEXT, load_factor REAL, seed INTEGER"
+_CLUSTERS = f"""
+CREATE TABLE IF NOT EXISTS clusters ({_KEY_COLUMNS}, applications INTEGER, finished INTEGER, mean_run_ms REAL,
+  node_ms INTEGER, nodes_least INTEGER, nodes_most INTEGER, lost_containers INTEGER, lost_ms INTEGER,
+  PRIMARY KEY ({_KEY})) WITHOUT ROWID
+"""
+"""Files of earlier versions do not have this table; their runs are not in it."""
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"""
@@ -40,6 +46,7 @@ CREATE TABLE queues ({_KEY_COLUMNS}, queue TEXT, applications INTEGER, finished 
 CREATE TABLE costs ({_KEY_COLUMNS}, wall_s REAL NOT NULL, worker TEXT NOT NULL, PRIMARY KEY ({_KEY})) WITHOUT ROWID
 """,
     "CREATE TABLE inputs (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID",
+    _CLUSTERS,
 )
 
 
@@ -56,6 +63,27 @@ class QueueSummary(Struct, frozen=True):
     missed_deadlines: float
 
 
+class SweptCluster(Struct, frozen=True):
+    """The figures of the whole cluster over all seeds. `node_ms`: how long machines were there, all together, in the
+    mean; `nodes_least`, `nodes_most`: of them at any time of any run. `lost_containers`: with nodes, in the mean.
+    """
+
+    configuration: str
+    workload: str
+    load_factor: float
+    runs: int
+    mean_run_ms: float | None
+    node_ms: float
+    nodes_least: int
+    nodes_most: int
+    lost_containers: float
+
+    @property
+    def changes(self) -> bool:
+        """True if nodes came and went."""
+        return self.nodes_least != self.nodes_most
+
+
 class ResultFile:
     """An open file of results."""
 
@@ -66,6 +94,8 @@ class ResultFile:
     def prepare(self, sweep: Sweep) -> None:
         """Note the sweep's inputs. Raises YarnException if the file has results of other inputs of the same names."""
         noted = dict(self._database.execute("SELECT name, digest FROM inputs"))
+        if noted:
+            noted.setdefault("release", "")  # Files of earlier versions do not have it.
         wanted = {**sweep.digests, **_options(sweep.inputs)}
         changed = sorted(name for name, digest in wanted.items() if noted.get(name, digest) != digest)
         if changed:
@@ -84,6 +114,8 @@ class ResultFile:
         with self._database:
             self._insert("runs", [(*_key(row.run), *_outcome(row)) for row in listed])
             self._insert("queues", [(*_key(row.run), *_figures(queue)) for row in listed for queue in row.queues])
+            wholes = [(*_key(row.run), *_whole(row.cluster, row.nodes)) for row in listed if row.cluster is not None]
+            self._insert("clusters", wholes)
             self._insert("costs", [(*_key(row.run), row.wall_s, row.worker) for row in listed])
 
     def verdicts(self) -> dict[str, Counter[str]]:
@@ -105,6 +137,15 @@ class ResultFile:
             "ORDER BY workload, load_factor, queue, configuration"
         )
         return [QueueSummary(*row) for row in self._database.execute(query)]
+
+    def clusters(self) -> list[SweptCluster]:
+        """The figures of the cluster under each configuration, workload and load factor."""
+        query = (
+            "SELECT configuration, workload, load_factor, COUNT(*), AVG(mean_run_ms), AVG(node_ms), MIN(nodes_least), "
+            "MAX(nodes_most), AVG(lost_containers) FROM clusters GROUP BY workload, load_factor, configuration "
+            "ORDER BY workload, load_factor, configuration"
+        )
+        return [SweptCluster(*row) for row in self._database.execute(query)]
 
     def not_passed(self, most: int) -> list[tuple[SweepRun, str, str]]:
         """(run, verdict, reasons) of the first runs that did not pass."""
@@ -140,6 +181,7 @@ def open_results(path: Path) -> Iterator[ResultFile]:
 def _check(database: sqlite3.Connection, path: Path) -> None:
     """Create the tables of an empty file; another process may be doing the same."""
     if _is_ours(database, path):
+        database.execute(_CLUSTERS)
         return
     with database:
         database.execute("BEGIN IMMEDIATE")
@@ -162,7 +204,12 @@ def _is_ours(database: sqlite3.Connection, path: Path) -> bool:
 
 
 def _options(inputs: Inputs) -> dict[str, str]:
-    return {"encode": str(inputs.encode), "hash": str(inputs.hashed), "until": str(inputs.until_ms)}
+    return {
+        "encode": str(inputs.encode),
+        "hash": str(inputs.hashed),
+        "until": str(inputs.until_ms),
+        "release": inputs.release,
+    }
 
 
 def _key(run: SweepRun) -> tuple[object, ...]:
@@ -180,6 +227,13 @@ def _figures(queue: GroupFigures) -> tuple[object, ...]:
         *(queue.containers, queue.completed, queue.lost.containers, queue.lost.container_ms),
         *(_ms(waits.p50), _ms(waits.p95), _ms(waits.p99), _ms(waits.longest), waits.unfinished),
     )
+
+
+def _whole(cluster: GroupFigures, nodes: NodeFigures | None) -> tuple[object, ...]:
+    lost = cluster.lost_with_nodes
+    number = (None, None) if nodes is None else (nodes.least, nodes.most)
+    run = (cluster.applications, cluster.finished, cluster.mean_run_ms)
+    return (*run, cluster.node_ms, *number, lost.containers, lost.container_ms)
 
 
 def _ms(wait: Wait | None) -> int | None:

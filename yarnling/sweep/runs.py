@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from yarnling.faults.plan import Plan
-from yarnling.whatif.figures import GroupFigures
+from yarnling.whatif.figures import GroupFigures, NodeFigures
 from yarnling.workload.model import UNCHANGED, NodeSchedule, Workload, WorkloadNode
 
 RANDOM_PLAN = "random"
@@ -27,7 +27,7 @@ class SweepRun(Struct, frozen=True, order=True):
 class Inputs(Struct, frozen=True):
     """The contents of all inputs of runs, without seeds; workers may be on machines that do not have the files.
 
-    `configurations`: {name: {key: value}}.
+    `configurations`: {name: {key: value}}. `release`: of Hadoop, whose rules plans follow; "": as each of them says.
     """
 
     plans: Mapping[str, Plan] = field(default_factory=dict)
@@ -38,13 +38,14 @@ class Inputs(Struct, frozen=True):
     encode: bool = True
     hashed: bool = False
     schedule: NodeSchedule = UNCHANGED
+    release: str = ""
 
 
 class RunResult(Struct, frozen=True):
     """The result of a run. `verdict`: its exit status. `trace`: the hash of its trace, "" if it was not asked for.
 
-    `queues`: the figures of each leaf queue, for a workload. `wall_s` and `worker` are what the run cost, and where;
-    they differ from one sweep to the next.
+    For a workload, `queues`: the figures of each leaf queue; `cluster`, `nodes`: of the whole cluster and its machines.
+    `wall_s` and `worker` are what the run cost, and where; they differ from one sweep to the next.
     """
 
     run: SweepRun
@@ -54,6 +55,8 @@ class RunResult(Struct, frozen=True):
     virtual_s: float = 0.0
     trace: str = ""
     queues: tuple[GroupFigures, ...] = ()
+    cluster: GroupFigures | None = None
+    nodes: NodeFigures | None = None
     wall_s: float = 0.0
     worker: str = ""
 

@@ -15,6 +15,7 @@ from wire.files.yaml_file import Section, quantity, read_yaml, scalar
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+from yarn.settings.release import RELEASE
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.report.wording import DURATION_UNITS
@@ -72,17 +73,21 @@ class _SweepSpec(Section):
     )
 
 
-def read_sweep(path: Path) -> Sweep:
-    """The sweep that a file describes; the paths in it start from its directory. Raises ConfigurationException."""
-    return _SweepReader(read_yaml(path, _SweepSpec), path).sweep()
+def read_sweep(path: Path, release: str | None = None) -> Sweep:
+    """The sweep that a file describes; the paths in it start from its directory. `release`: of Hadoop, whose rules all
+    runs follow; None: as plans and configurations say. Raises ConfigurationException.
+    """
+    return _SweepReader(read_yaml(path, _SweepSpec), path, release).sweep()
 
 
 class _SweepReader:
     """Reads the inputs of a sweep, and collects their faults."""
 
-    def __init__(self, spec: _SweepSpec, path: Path) -> None:
+    def __init__(self, spec: _SweepSpec, path: Path, release: str | None) -> None:
         self._spec = spec
         self._path = path
+        self._release = release
+        self._settings = {} if release is None else {RELEASE.key: release}
         self._faults: list[Fault] = []
         self._digests: dict[str, str] = {}
         self._warnings: dict[str, tuple[str, ...]] = {}
@@ -146,6 +151,7 @@ class _SweepReader:
             spec.encode,
             spec.hash,
             listed.schedule,
+            self._release or "",
         )
 
     def _check_fit(self, inputs: Inputs) -> None:
@@ -172,7 +178,7 @@ class _SweepReader:
         return plan, _digest(msgspec.json.encode(plan, enc_hook=_plain, order="sorted"))
 
     def _configuration(self, path: str) -> tuple[dict[str, str], str]:
-        configuration = what_if_configuration(self._path.parent / path, {})
+        configuration = what_if_configuration(self._path.parent / path, self._settings)
         self._warnings[path] = configuration.report.warnings
         values = configuration.conf.values()
         return values, _digest(msgspec.json.encode(values, order="sorted"))

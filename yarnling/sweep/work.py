@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.release import RELEASE
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import RunVerdict
@@ -39,6 +40,8 @@ def _timed(inputs: Inputs, run: SweepRun) -> RunResult:
 
 def _plan_row(inputs: Inputs, run: SweepRun) -> RunResult:
     plan = random_plan(run.seed) if run.plan == RANDOM_PLAN else inputs.plans[run.plan]
+    if inputs.release:
+        plan = plan.with_settings({RELEASE.key: inputs.release})
     result = simulate(plan, run.seed, Options(encode=inputs.encode, traced=inputs.hashed))
     judgement = result.judgement
     reasons = "\n".join(judgement.reasons)
@@ -51,5 +54,6 @@ def _workload_row(inputs: Inputs, run: SweepRun) -> RunResult:
     options = RunOptions(run.seed, inputs.until_ms, inputs.hashed)
     conf = Configuration.of(inputs.configurations[run.configuration])
     result = run_what_if(conf, workload, inputs.nodes, options, schedule=inputs.schedule)
-    queues = figures_of(result).queues
-    return RunResult(run, RunVerdict.PASS, "", result.events, result.until_ms / 1000, result.trace, queues)
+    figures = figures_of(result)
+    row = RunResult(run, RunVerdict.PASS, "", result.events, result.until_ms / 1000, result.trace)
+    return replace(row, queues=figures.queues, cluster=figures.cluster, nodes=figures.nodes)

@@ -6,7 +6,7 @@ from yarn.times import HOUR_MS, SECOND_MS, duration
 from yarnling.report.page import Tile
 from yarnling.report.wording import count, counted, share, short_names
 from yarnling.whatif.calibration_words import trust
-from yarnling.whatif.figures import Figures, GroupFigures, NodeFigures
+from yarnling.whatif.figures import Figures, GroupFigures
 
 SHORT_WAIT_MS = 10 * SECOND_MS
 """A p95 wait below this needs no queue to blame: it is a few heartbeats."""
@@ -84,7 +84,7 @@ def tiles(figures: Figures) -> tuple[Tile, ...]:
 def _node_tiles(figures: Figures) -> tuple[Tile, ...]:
     nodes = figures.nodes
     range_ = f"{count(nodes.least)} to {count(nodes.most)} nodes"
-    return (Tile(node_hours(nodes), "node-hours", range_),) if nodes.changes else ()
+    return (Tile(node_hours(nodes.node_ms), "node-hours", range_),) if nodes.changes else ()
 
 
 def _longest_waiting(figures: Figures) -> GroupFigures | None:
@@ -138,12 +138,12 @@ def _nodes(figures: Figures) -> str:
         were = "was" if lost.containers == 1 else "were"
         hours = _container_hours(lost.container_ms)
         work = f" {counted(lost.containers, 'container')} {were} lost with nodes: {hours} of work."
-    return f"There were {nodes.least} to {nodes.most} nodes, {node_hours(nodes)} node-hours.{work}"
+    return f"There were {nodes.least} to {nodes.most} nodes, {node_hours(nodes.node_ms)} node-hours.{work}"
 
 
-def node_hours(nodes: NodeFigures) -> str:
-    """The node-hours as a number."""
-    hours = nodes.node_ms / HOUR_MS
+def node_hours(node_ms: float) -> str:
+    """The number of node-hours."""
+    hours = node_ms / HOUR_MS
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}"
 
 

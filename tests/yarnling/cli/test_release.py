@@ -36,7 +36,9 @@ def inputs(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "command", [["up"], ["config"], ["simulate", "kill-node"], ["simulate", "compare", "a", "b"]], ids=" ".join
+    "command",
+    [["up"], ["config"], ["simulate", "kill-node"], ["simulate", "step"], ["simulate", "compare", "a", "b"]],
+    ids=" ".join,
 )
 def test_an_unknown_release_is_refused_with_the_known_ones(command: list[str]) -> None:
     option = "--release-after" if "compare" in command else "--release"

@@ -84,3 +84,6 @@ def test_a_workload_is_stepped_through(tmp_path: Path) -> None:
     assert imported.exit_code == 0, imported.output
     text = step("--workload", workload, "--nodes", nodes, "--print", "--at", "10s")
     assert "allocates j1-am" in text
+    released = step("--workload", workload, "--nodes", nodes, "--release", "3.5.0", "--print", "--at", "10s")
+    assert "allocates j1-am" in released
+    assert released != text

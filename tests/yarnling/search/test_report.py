@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 pytest.importorskip("optuna")
 
+from tests.yarnling.search import imagined
 from tests.yarnling.search.imagined import ImaginedCluster, goals_of, sides, waits_of
 from tests.yarnling.whatif.small_clusters import CS, write_configuration
+from yarn.times import HOUR_MS
 from yarnling.report.page import html_of
 from yarnling.search.answer import SearchAnswer, answer_of
 from yarnling.search.goals_file import SearchGoals
@@ -18,6 +20,7 @@ from yarnling.search.report import search_page
 from yarnling.search.run_cache import open_cache
 from yarnling.search.search import SearchBounds, SearchOutcome, search
 from yarnling.search.trials import Trials
+from yarnling.whatif.figures import NodeFigures
 from yarnling.workload.calibration import Calibration, ReplayError
 
 CAPACITIES = {f"{CS}root.queues": "etl,adhoc", f"{CS}root.etl.capacity": "50", f"{CS}root.adhoc.capacity": "50"}
@@ -65,6 +68,15 @@ def test_figures_have_the_error_of_the_replay_beside_them(tmp_path: Path) -> Non
     (tmp_path / "far").mkdir()
     far, _ = answered(tmp_path / "far", needs, calibration=replace(CALIBRATION, makespan=0.4))
     assert far.headline.startswith("The replay of friday was off by up to 40 %. 2 changes meet all goals")
+
+
+def test_what_the_machines_cost_is_said_if_they_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = {"root.etl": 70.0, "root.adhoc": 25.0}
+    (tmp_path / "fixed").mkdir()
+    assert not any("node-hours" in text for text in answered(tmp_path / "fixed", needs)[0].findings)
+    scaled = replace(imagined.TEMPLATE, nodes=NodeFigures(12 * HOUR_MS, 2, 5))
+    monkeypatch.setattr(imagined, "TEMPLATE", scaled)
+    assert "cluster: node-hours: 12, was 12 (mean of the seeds)" in answered(tmp_path, needs)[0].findings
 
 
 def test_goals_that_contradict_have_a_front_with_at_least_two_ends(tmp_path: Path) -> None:

@@ -254,8 +254,12 @@ def test_a_source_is_a_lesson_or_a_plan() -> None:
     assert find_source("", None).arguments == ("allocate",)
     assert find_source("lesson-8", None).arguments == ("preemption",)
     assert find_source("kill-node", 3).arguments == ("kill-node", "--seed", "3")
+    released = find_source("kill-node", 3, "3.5.0")
+    assert released.arguments == ("kill-node", "--seed", "3", "--release", "3.5.0")
     with pytest.raises(InvalidArgumentException, match="draws nothing"):
         find_source("8", 3)
+    with pytest.raises(InvalidArgumentException, match=r"--release 3\.5\.0: the scene preemption follows"):
+        find_source("8", None, "3.5.0")
 
 
 def moments(session: Session) -> list[tuple[str, str]]:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.yarnling.whatif.small_clusters import application, group, run
 from yarn.errors import YarnException
 from yarnling.faults.verdict import RunVerdict
-from yarnling.sweep.result_file import open_results
+from yarnling.sweep.result_file import SweptCluster, open_results
 from yarnling.sweep.runs import Inputs, RunResult, Sweep, SweepRun
+from yarnling.whatif.figures import NodeFigures, figures_of
 
 RUNS = tuple(SweepRun("storm", seed=seed) for seed in (1, 2, 3))
 SWEEP = Sweep(RUNS, Inputs({}), {"storm": "digest-1"})
@@ -71,3 +73,36 @@ def test_a_file_may_be_created_by_several_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         for number in range(20):
             assert set(threads.map(create, [tmp_path / f"{number}.sqlite"] * 8)) == {0}
+
+
+def test_what_the_machines_cost_is_kept_for_each_configuration(tmp_path: Path) -> None:
+    cluster = figures_of(run(application(group(1, 1)))).cluster
+    scaled = [
+        RunResult(
+            SweepRun("", "now", "day", seed=seed),
+            RunVerdict.PASS,
+            cluster=replace(cluster, node_ms=node_ms, mean_run_ms=20_000.0),
+            nodes=NodeFigures(node_ms, least, 5),
+        )
+        for seed, node_ms, least in ((1, 3_000, 2), (2, 5_000, 3))
+    ]
+    with open_results(tmp_path / "r.sqlite") as file:
+        file.add([*ROWS, *scaled])
+        assert file.clusters() == [SweptCluster("now", "day", 1.0, 2, 20_000.0, 4_000, 2, 5, 0)]
+        assert file.clusters()[0].changes
+
+
+def test_a_file_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with open_results(path) as file:
+        file.prepare(SWEEP)
+        file.add(ROWS)
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE clusters")
+        database.execute("DELETE FROM inputs WHERE name = 'release'")
+    database.close()
+    with open_results(path) as file:
+        assert file.clusters() == []
+        with pytest.raises(YarnException, match="of another release than this sweep's"):
+            file.prepare(replace(SWEEP, inputs=Inputs({}, release="3.5.0")))
+        file.prepare(SWEEP)

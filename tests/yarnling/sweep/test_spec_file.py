@@ -8,6 +8,7 @@ import pytest
 
 from tests.yarnling.sweep.sweeps import write_workload_sweep
 from yarn.faults import ConfigurationException
+from yarn.settings.release import RELEASE
 from yarnling.sweep.runs import Sweep, SweepRun
 from yarnling.sweep.spec_file import read_sweep
 
@@ -101,6 +102,14 @@ def test_the_faults_of_all_inputs_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException) as refused:
         read_sweep(tmp_path / "sweep.yaml")
     assert {Path(fault.origin.source).name for fault in refused.value.faults} == {"work.yaml", "nodes.yaml"}
+
+
+def test_the_release_is_that_of_all_configurations(tmp_path: Path) -> None:
+    before = write_workload_sweep(tmp_path)
+    sweep = read_sweep(tmp_path / "sweep.yaml", "3.5.0")
+    assert {values[RELEASE.key] for values in sweep.inputs.configurations.values()} == {"3.5.0"}
+    assert sweep.inputs.release == "3.5.0"
+    assert sweep.digests["configuration wide"] != before.digests["configuration wide"]
 
 
 def test_a_missing_key_hides_no_fault_of_other_inputs(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import pytest
 
 from tests.yarnling.sweep.sweeps import write_workload_sweep
 from yarn.resource import Resource
+from yarnling.faults.plan_file import find_plan
 from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.result_file import open_results
 from yarnling.sweep.runs import Inputs, SweepRun
 from yarnling.sweep.work import run_batch
+from yarnling.whatif.figures import NodeFigures
 from yarnling.whatif.run import what_if_configuration
 from yarnling.workload.model import (
     NodeChange,
@@ -55,3 +57,13 @@ def test_nodes_change_in_each_run() -> None:
     inputs = Inputs({}, configurations, workloads, nodes, 60_000, schedule=joined)
     (result,) = run_batch(inputs, [SweepRun("", "c", "w", 1.0, 1)])
     assert [(one.applications, one.finished) for one in result.queues] == [(1, 0)]
+    assert (result.nodes, result.cluster is not None) == (NodeFigures(0, 0, 0), True)
+
+
+def test_a_plan_follows_the_release_of_the_sweep() -> None:
+    """3.5.0 schedules asynchronously by default, so the trace is another one."""
+    run, plans = SweepRun("p", seed=1), {"p": find_plan("kill-node")}
+    (before,) = run_batch(Inputs(plans, hashed=True), [run])
+    (after,) = run_batch(Inputs(plans, hashed=True, release="3.5.0"), [run])
+    assert before.verdict == after.verdict == RunVerdict.PASS
+    assert before.trace != after.trace

@@ -154,6 +154,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int, typer.Option(metavar="N", help="Processes on this machine (default: one for each core).", min=0)
     ] = 0
+    release: Release = None
     as_json: Json = False
 
 
@@ -204,6 +205,7 @@ class StepOptions(Struct, frozen=True, kw_only=True):
     nodes: Annotated[Path | None, typer.Option(metavar="FILE", help="The machines for --workload.")] = None
     conf: Conf = None
     define: Define = []
+    release: Release = None
     change: Annotated[
         list[str], typer.Option(metavar="STEP:CHANGE", help="Make a change after this step, as '135: kill n2'.")
     ] = []
