@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.shared.arguments import Json
+from yarnling.cli.shared.arguments import DEFAULT_NAME, Json, Name
 
 SEEDS = 200
 SEEDS_MAX = 10_000
+MISTAKE_SEED_MAX = 1_000_000
 
 lab_app = typer.Typer(no_args_is_help=True, help="Graded labs: your own code, judged by runs in virtual time.")
 
@@ -54,3 +55,47 @@ def _master(
         raise typer.BadParameter("name your file, or write one to start with: yarnling lab master --start master.py")
     chosen = range(1, seeds + 1) if seed is None else range(seed, seed + 1)
     raise typer.Exit(verb.grade(file, chosen, output, on_processes=processes, as_json=as_json))
+
+
+@lab_app.command(
+    "mistake", epilog="Example: yarnling lab mistake --seed 7, then: yarnling lab mistake mistake-7/answer.yaml"
+)
+def _mistake(
+    answers: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="An answer to judge, or those of a class for a table."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Write the cluster with this number.", min=1, max=MISTAKE_SEED_MAX)
+    ] = None,
+    paper: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Write so many clusters, each below DIR, from --seed on.", min=1, max=100),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where to write it (default: mistake-N).")
+    ] = None,
+    up: Annotated[
+        bool, typer.Option("--up", help="Also start it as processes, with web pages, and submit the applications.")
+    ] = False,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Lab 3: find the mistake in the configuration of a cluster, mend it, and show evidence.
+
+    Exit status: 0 all points, 1 fewer, 2 the file is not valid.
+    """
+    from yarnling.cli import lab_mistake as verb
+
+    if answers:
+        if seed is not None or paper is not None or output is not None or up:
+            raise typer.BadParameter("name answers to judge, or --seed to write a cluster, not both")
+        raise typer.Exit(verb.grade_answers(answers, as_json=as_json))
+    if seed is None:
+        raise typer.BadParameter("name an answer to judge, or write a cluster: yarnling lab mistake --seed 7")
+    if up:
+        if paper is not None or as_json:
+            raise typer.BadParameter("--up starts one cluster, and prints no JSON (leave out --paper and --json)")
+        verb.bring_up(seed, output, name)
+    else:
+        verb.write_cases(range(seed, seed + (paper or 1)), output, as_json=as_json)

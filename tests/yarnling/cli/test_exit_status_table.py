@@ -102,6 +102,13 @@ CASES = {
         NOT_WRITABLE: ["--start {file}/x.py"],
         FAULT_OF_OURS: ["yarnling.cli.lab_master.write_start --start {out}.py"],
     },
+    "lab mistake": {
+        MISSING_FILE: ["{missing}.yaml"],
+        MALFORMED_FILE: ["{bad}.yaml"],
+        WRONG_VALUE: ["", "--seed 0", "{bad}.yaml --seed 1", "--seed 1 --up --json"],
+        NOT_WRITABLE: ["--seed 1 -o {file}/x"],
+        FAULT_OF_OURS: ["yarnling.cli.lab_mistake.write_cases --seed 1"],
+    },
     "run": {
         NOT_RUNNING: ["true"],
         WRONG_VALUE: ["--timeout -1 true"],
