@@ -14,15 +14,15 @@ from am.programs.custom.source import load_master
 from yarn.errors import YarnException
 from yarnling.cli.chaos import run_once
 from yarnling.cli.run_summary import print_summary
-from yarnling.cli.shared.arguments import UsageException, check_output_directory, reading_arguments
+from yarnling.cli.shared.arguments import check_output_directory, reading_arguments
 from yarnling.cli.shared.output import notices, print_json, terminal
+from yarnling.cli.shared.start_file import write_start_file
 from yarnling.cli.simulate import seeds_progress
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.plan_text import plan_text
-from yarnling.labs.limits import TooSlow, processor_time
+from yarnling.labs.limits import LOAD_S, load_within
 from yarnling.labs.master import (
     ENDLESS,
-    PROCESSOR_S,
     Failure,
     SeedResult,
     explained,
@@ -38,12 +38,7 @@ SEED_OF_PROCESSES = 1
 
 def write_start(path: Path) -> None:
     """Write the file to start with; an existing file is not overwritten."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(start_file())
-    except OSError as error:
-        raise UsageException(f"{path}: {error.strerror} (name another file)") from None
-    terminal().print(Text(f"Written: {path}. Judge it: yarnling lab master {shlex.quote(str(path))}"), soft_wrap=True)
+    write_start_file(path, start_file(), "yarnling lab master")
 
 
 def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json: bool) -> int:
@@ -51,7 +46,7 @@ def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json
     check_output_directory(output)
     path = file.absolute()
     with reading_arguments():
-        _check(path)
+        load_within(LOAD_S, path, load_master)
     results = _run(path, seeds)
     failed = [result for result in results if result.failed]
     failure: Failure | None = None
@@ -68,15 +63,6 @@ def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json
     one = run_once(processes_plan(path), SEED_OF_PROCESSES, None, console)
     print_summary(one, f"yarnling lab master {shlex.quote(str(file))} --processes", console, is_only=True)
     return int(one.judgement.verdict)
-
-
-def _check(path: Path) -> None:
-    """Load the file. Raises YarnException if that is not possible, or takes too long."""
-    try:
-        with processor_time(PROCESSOR_S, str(path)):
-            load_master(path)
-    except TooSlow as slow:
-        raise YarnException(f"{path}: loading it takes more than {slow.seconds:g} s (line {slow.line})") from None
 
 
 def _run(path: Path, seeds: range) -> list[SeedResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,16 @@ from yarnling.cli.shared.arguments import DEFAULT_NAME, Json, Name
 SEEDS = 200
 SEEDS_MAX = 10_000
 MISTAKE_SEED_MAX = 1_000_000
+WORKLOADS = 20
+
+
+class HadoopPolicy(Enum):
+    """Hadoop's own ordering policies (yarnling.labs.policy.HADOOP_POLICIES)."""
+
+    FIFO = "fifo"
+    FAIR = "fair"
+    FAIR_BY_SIZE = "fair-by-size"
+
 
 lab_app = typer.Typer(no_args_is_help=True, help="Graded labs: your own code, judged by runs in virtual time.")
 
@@ -55,6 +66,36 @@ def _master(
         raise typer.BadParameter("name your file, or write one to start with: yarnling lab master --start master.py")
     chosen = range(1, seeds + 1) if seed is None else range(seed, seed + 1)
     raise typer.Exit(verb.grade(file, chosen, output, on_processes=processes, as_json=as_json))
+
+
+@lab_app.command("policy", epilog="Example: yarnling lab policy policy.py (first: --start policy.py)")
+def _policy(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Your ordering policy (Python).")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--start", metavar="FILE", help="Write the file to start with, and stop.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", help="Judge by the seeds 1 to N.", min=1, max=SEEDS_MAX)
+    ] = WORKLOADS,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Judge by this seed only.", min=1)] = None,
+    against: Annotated[
+        HadoopPolicy, typer.Option(help="The policy of Hadoop's that is drawn beside yours.")
+    ] = HadoopPolicy.FIFO,
+    as_json: Json = False,
+) -> None:
+    """Lab 2: an ordering policy, so that applications end sooner and nobody starves.
+
+    Exit status: 0 all seeds pass, 1 some fail, 2 the file is not valid.
+    """
+    from yarnling.cli import lab_policy as verb
+
+    if start is not None:
+        verb.write_start(start)
+        return
+    if file is None:
+        raise typer.BadParameter("name your file, or write one to start with: yarnling lab policy --start policy.py")
+    chosen = range(1, seeds + 1) if seed is None else range(seed, seed + 1)
+    raise typer.Exit(verb.grade(file, chosen, against.value, as_json=as_json))
 
 
 @lab_app.command(

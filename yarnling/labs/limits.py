@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
+from typing import TypeVar
+
+from yarn.errors import InvalidArgumentException
+
+Loaded = TypeVar("Loaded")
+LOAD_S = 20.0
+"""The processor time that loading a learner's file may take."""
 
 
 class TooSlow(BaseException):
@@ -18,6 +26,11 @@ class TooSlow(BaseException):
         super().__init__(f"more than {seconds:g} s of processor time")
         self.seconds = seconds
         self.line = line
+
+    def sentence(self, file: Path) -> str:
+        """Say that a run was stopped, and at which line of the learner's file."""
+        where = f" It was executing line {self.line} of {file.name}." if self.line else ""
+        return f"The run was stopped after {self.seconds:g} s of processor time: a loop without an end?{where}"
 
 
 @contextmanager
@@ -39,3 +52,14 @@ def processor_time(seconds: float, source: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def load_within(seconds: float, path: Path, load: Callable[[Path], Loaded]) -> Loaded:
+    """The result of `load`. Raises InvalidArgumentException if it takes more than `seconds` of processor time."""
+    try:
+        with processor_time(seconds, str(path)):
+            return load(path)
+    except TooSlow as slow:
+        raise InvalidArgumentException(
+            f"{path}: loading it takes more than {slow.seconds:g} s (line {slow.line})"
+        ) from None

@@ -172,7 +172,7 @@ def run_seed(file: Path, seed: int) -> SeedResult:
         with processor_time(PROCESSOR_S, str(file)):
             run = simulate(lab_plan(file, seed), seed, _QUIET)
     except TooSlow as slow:
-        return SeedResult(seed, (ENDLESS,), None, _stopped(slow, file))
+        return SeedResult(seed, (ENDLESS,), None, slow.sentence(file))
     checks = tuple(_check_name(check) for check in run.judgement.checks if check.violations)
     if run.judgement.verdict is RunVerdict.FAIL:
         return SeedResult(seed, checks, run)
@@ -203,11 +203,6 @@ class _PageNames(Names):
 def _as_on_page(text: str) -> str:
     """`text` with the names of the page: c0001_000002 for a container, nm-1 for machine 1."""
     return _NODE.sub(lambda found: node_lifeline(int(found[1])), short(text))
-
-
-def _stopped(slow: TooSlow, file: Path) -> str:
-    where = f" It was executing line {slow.line} of {file.name}." if slow.line else ""
-    return f"The run was stopped after {slow.seconds:g} s of processor time: a loop without an end?{where}"
 
 
 def explained(result: SeedResult, file: Path) -> Failure:

@@ -86,7 +86,8 @@ class RunOptions(Struct, frozen=True):
     `until_ms`: the simulation ends then, or when all applications have ended. `hashed`: compute the trace's hash.
     `line`: gets the text of each step of the trace; then there is a hash, too. `played`: without a trace, nodes and AMs
     are played: the ResourceManager gets the same, and the rest takes less time. `observe`, if there is a hash, gets the
-    cluster and its trace before the run, in which no heartbeat is left out.
+    cluster and its trace before the run, in which no heartbeat is left out. `began` gets the cluster when its nodes
+    have registered, before the workload starts.
     """
 
     seed: int = 1
@@ -97,6 +98,7 @@ class RunOptions(Struct, frozen=True):
     line: Line | None = None
     played: bool = True
     observe: Callable[[SimulatedCluster, Trace], None] | None = None
+    began: Callable[[SimulatedCluster], None] | None = None
 
 
 DEFAULTS = RunOptions()
@@ -164,6 +166,8 @@ class _Running:
         self._start()
         changes = change_nodes(self._cluster, schedule, nodes, self._view)
         self._recording = Recording(self._engine, nodes, changes)
+        if options.began is not None:
+            options.began(self._cluster)
         self._recording.scheduled = self._scheduled_ms
         labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
         self._sampler = Sampler(self._view(), self._recording, labels, options.until_ms)

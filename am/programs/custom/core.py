@@ -273,11 +273,11 @@ class TaskMasterApplication:
             return call()
         except Exception as error:
             text = error.message if isinstance(error, MasterMistake) else f"{type(error).__name__}: {error}"
-            raise MasterMistake(f"{text}{_place(error, self._source)}") from error
+            raise MasterMistake(f"{text}{place_in_source(error, self._source)}") from error
 
 
-def _place(error: BaseException, source: str) -> str:
-    """The last line of the file `source` that the error passed, in brackets."""
+def place_in_source(error: BaseException, source: str) -> str:
+    """The last line of the file `source` that the error passed, in brackets; "" if it passed none."""
     found, step = "", error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
-from am.programs.custom.core import MasterMistake, TaskMaster
+from am.programs.custom.core import MasterMistake, TaskMaster, place_in_source
 from yarn.errors import InvalidArgumentException
 
 SOURCE_MAX = 1_000_000
@@ -31,11 +31,10 @@ def read_source(path: Path) -> str:
         raise InvalidArgumentException(f"{path}: not text in UTF-8: is it a Python file?") from None
 
 
-def load_master(path: Path) -> type[TaskMaster]:
-    """The subclass of TaskMaster in a file. The file is executed each time, as by a new process.
+def run_source(path: Path) -> dict[str, object]:
+    """The names that a file defines. It is executed each time, as by a new process.
 
-    Raises InvalidArgumentException if the file is not valid Python, has no such class or several, or if a callback is
-    missing or takes other arguments than it is called with.
+    Raises InvalidArgumentException if it cannot be read, is not valid Python, or fails.
     """
     text = read_source(path)
     found: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
@@ -43,7 +42,17 @@ def load_master(path: Path) -> type[TaskMaster]:
         exec(_compiled(text, str(path)), found)
     except (Exception, SystemExit) as error:
         reason = error.message if isinstance(error, MasterMistake) else f"{type(error).__name__}: {error}"
-        raise InvalidArgumentException(f"{path}: {reason}") from error
+        raise InvalidArgumentException(f"{path}: {reason}{place_in_source(error, str(path))}") from error
+    return found
+
+
+def load_master(path: Path) -> type[TaskMaster]:
+    """The subclass of TaskMaster in a file. The file is executed each time, as by a new process.
+
+    Raises InvalidArgumentException if the file is not valid Python, has no such class or several, or if a callback is
+    missing or takes other arguments than it is called with.
+    """
+    found = run_source(path)
     classes = [
         each
         for each in found.values()

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from rm.scheduler.capacity.limits import has_pending, present_limit
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.application_order import FairOrderingPolicy
+from rm.scheduler.model.application_order import FairOrderingPolicy, GivenOrderingPolicy
 from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
@@ -229,6 +229,8 @@ def _values(figure: Figure, first: CSQueue, second: CSQueue, partition: str) -> 
 
 def _of_applications(first: FiCaSchedulerApp, second: FiCaSchedulerApp) -> Precedence | None:
     order = LeafQueue.of(first).active
+    if isinstance(order, GivenOrderingPolicy):
+        return None
     if order.key_of(first) > order.key_of(second):
         return None
     names = str(first.attempt_id.application_id), str(second.attempt_id.application_id)

@@ -17,7 +17,7 @@ from rm.scheduler.capacity.effective_capacity import (
 from rm.scheduler.capacity.limits import available_to_children, limits_of_child, note_user_limit, set_current_limit
 from rm.scheduler.capacity.resource_calculation import calculate_children, calculate_root
 from rm.scheduler.config.queue_configuration import PRIORITY_UTILIZATION, QueueConfiguration
-from rm.scheduler.model.application_order import ordering_policy
+from rm.scheduler.model.application_order import FifoOrderingPolicy, ordering_policy
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
@@ -119,13 +119,18 @@ def _configure_leaf(leaf: LeafQueue, configuration: QueueConfiguration) -> None:
     context = leaf.context
     leaf.last_cluster_resource = context.cluster_resource
     leaf.current_limit = leaf.copied_limit = context.cluster_resource
-    reordered = ordering_policy(configuration)
-    for application in leaf.active:
-        reordered.add(application)
-    leaf.active = reordered
+    reorder(leaf, ordering_policy(configuration))
     leaf.shape.user_limit = configuration.user_limit
     leaf.shape.user_limit_factor = configuration.user_limit_factor
     leaf.shape.weights = configuration.user_weights
     maximum = configuration.maximum_allocation
     leaf.minimum_allocation_factor = context.calculator.ratio(maximum - context.minimum_allocation, maximum)
     leaf.users.refresh_weights()
+
+
+def reorder(leaf: LeafQueue, policy: FifoOrderingPolicy) -> None:
+    """Order the leaf's active applications by another policy, until its queue is configured again."""
+    for application in leaf.active:
+        policy.add(application)
+    leaf.active = policy
+    leaf.context.note_change()

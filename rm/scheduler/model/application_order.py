@@ -10,7 +10,7 @@ application that got or released a container since then is inserted again before
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log, log1p
 from typing import ClassVar, TypeAlias
 
@@ -25,6 +25,9 @@ from yarn.ids import ApplicationId
 
 OrderKey: TypeAlias = tuple[bool | int | float, ...]
 Entry: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
+
+_LAST = 1 << 62
+"""The place of an application that has not been ordered yet."""
 
 
 class OrderListener:
@@ -209,6 +212,40 @@ class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
         return label if label in self._exclusive else None
 
 
+class GivenOrderingPolicy(FifoOrderingPolicy):
+    """The order in which `order` returns the applications; it gets them in the order of their submission.
+
+    It must return each application once, and depend on nothing but what a leaf's applications are, hold and request:
+    an offer that did nothing is not repeated while these stay the same (rm.scheduler.placement.memo). An application
+    that was added since the last iteration comes last. `_places` {application: its place in the last order}.
+    """
+
+    __slots__ = ("_order", "_places")
+
+    def __init__(self, order: Callable[[Sequence[FiCaSchedulerApp]], Sequence[FiCaSchedulerApp]]) -> None:
+        super().__init__()
+        self._order = order
+        self._places: dict[FiCaSchedulerApp, int] = {}
+
+    def prepare(self) -> None:
+        """Order all applications again, and reinsert those whose place has changed."""
+        ordered = self._order(sorted(self._keys, key=_age))
+        assert len(ordered) == len(self), "the order has each application once"
+        for place, application in enumerate(ordered):
+            if self._places.get(application) != place:
+                super().remove(application)
+                self._places[application] = place
+                self.add(application)
+
+    def remove(self, application: FiCaSchedulerApp) -> bool:
+        """Remove an application; False if it is not in the list."""
+        self._places.pop(application, None)
+        return super().remove(application)
+
+    def _key(self, application: FiCaSchedulerApp) -> OrderKey:
+        return (self._places.get(application, _LAST),)
+
+
 def ordering_policy(configuration: QueueConfiguration) -> FifoOrderingPolicy:
     """The configured policy of a leaf, without applications."""
     if configuration.ordering_policy == FAIR:
@@ -228,3 +265,8 @@ def take_out(entries: list[Entry], entry: Entry) -> None:
 
 def entry_key(entry: Entry) -> OrderKey:
     return entry[0]
+
+
+def _age(application: FiCaSchedulerApp) -> tuple[int, int]:
+    application_id = application.attempt_id.application_id
+    return application_id.cluster_timestamp, application_id.id

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 
+from rm.scheduler.capacity.queue_update import reorder
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.application_order import GivenOrderingPolicy
+from rm.scheduler.model.leaf_queue import LeafQueue
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 from yarn.faults import ConfigurationException
 
@@ -101,3 +107,48 @@ def test_an_unknown_policy_is_refused() -> None:
     """CapacitySchedulerConfiguration.getAppOrderingPolicy."""
     with pytest.raises(ConfigurationException, match="Unable to construct ordering policy for: x"):
         Cluster({**ONE_QUEUE, "root.a.ordering-policy": "x"})
+
+
+def given(cluster: Cluster, order: Callable[[Sequence[FiCaSchedulerApp]], Sequence[FiCaSchedulerApp]]) -> None:
+    """Order the applications of leaf `a` by a function."""
+    leaf = cluster.scheduler.queue("a")
+    assert isinstance(leaf, LeafQueue)
+    reorder(leaf, GivenOrderingPolicy(order))
+
+
+def test_a_given_order_decides_who_is_served() -> None:
+    cluster = two_applications(ONE_QUEUE)
+    given(cluster, lambda applications: applications[::-1])
+    cluster.request("old", 2)
+    cluster.request("new", 2)
+    assert cluster.heartbeat("n1", times=3) == ["new/2 on n1 1024", "new/3 on n1 1024", "old/2 on n1 1024"]
+
+
+def test_a_given_order_is_asked_again_when_use_or_requests_change() -> None:
+    cluster = two_applications(ONE_QUEUE)
+    given(cluster, lambda applications: sorted(applications, key=lambda one: one.usage.pending("").memory_mb))
+    cluster.request("old", 2)
+    cluster.request("new", 1)
+    assert cluster.heartbeat("n1", times=2) == ["new/2 on n1 1024", "old/2 on n1 1024"]
+    cluster.request("new", 3)
+    assert cluster.heartbeat("n1", times=2) == ["old/3 on n1 1024", "new/3 on n1 1024"]
+
+
+def test_a_given_order_gets_applications_as_they_were_submitted_and_forgets_those_that_end() -> None:
+    seen: list[list[int]] = []
+
+    def order(applications: Sequence[FiCaSchedulerApp]) -> Sequence[FiCaSchedulerApp]:
+        seen.append([one.attempt_id.application_id.id for one in applications])
+        return sorted(applications, key=lambda one: -one.attempt_id.application_id.id)
+
+    cluster = two_applications(ONE_QUEUE)
+    given(cluster, order)
+    cluster.request("old", 1)
+    cluster.request("new", 1)
+    assert cluster.heartbeat("n1") == ["new/2 on n1 1024"]
+    cluster.run("third", "n1")
+    cluster.end("new")
+    cluster.request("third", 1)
+    assert cluster.heartbeat("n1", times=2) == ["third/2 on n1 1024", "old/2 on n1 1024"]
+    assert [1, 2] in seen
+    assert seen[-1] == [1, 3]

@@ -102,6 +102,13 @@ CASES = {
         NOT_WRITABLE: ["--start {file}/x.py"],
         FAULT_OF_OURS: ["yarnling.cli.lab_master.write_start --start {out}.py"],
     },
+    "lab policy": {
+        MISSING_FILE: ["{missing}.py"],
+        MALFORMED_FILE: ["{bad}.yaml"],
+        WRONG_VALUE: ["", "--seeds 0", "--against lottery"],
+        NOT_WRITABLE: ["--start {file}/x.py"],
+        FAULT_OF_OURS: ["yarnling.cli.lab_policy.write_start --start {out}.py"],
+    },
     "lab mistake": {
         MISSING_FILE: ["{missing}.yaml"],
         MALFORMED_FILE: ["{bad}.yaml"],
