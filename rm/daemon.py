@@ -14,16 +14,21 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import Random, getrandbits
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from rm.core.events import HostListsRead, StateLoaded
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
+from rm.core.stored_state import RMState
 from rm.pack.service import serve_packs
 from rm.shell.admin_service import AdminService
 from rm.shell.configuration_files import host_lists, with_mapping_rules
 from rm.shell.effects import ResourceManagerShell
+from rm.shell.ha.candidate import HACandidate
+from rm.shell.ha.engines import Engines, engines_of
+from rm.shell.ha.front import front
 from rm.shell.inspection_service import InspectionService
 from rm.shell.master_keys import MasterKeys
 from rm.shell.master_launcher import MasterLauncher
@@ -32,12 +37,13 @@ from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import Servers, client_authentication
 from rm.shell.services import ClientService, MasterService, TrackerService
 from rm.shell.sqlite_store import SQLiteStateStore
+from rm.shell.state_store_engine import StateStoreEngine
 from rm.shell.store_writer import StoreWriter
 from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
-from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
+from wire.daemon import Reload, ReportReady, ended_by_signal
 from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
 from wire.files.store_file import StoreDamaged
@@ -56,10 +62,14 @@ from yarn.containers import Token
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
-from yarn.settings import resourcemanager
+from yarn.settings import high_availability, resourcemanager
 from yarn.settings.yarnling import STATE_STORE_FILE, WEB_ENABLED
 
+if TYPE_CHECKING:
+    from rm.shell.web.server import ResourceManagerWeb
+
 ROLE = "resourcemanager"
+WEB_KEY = resourcemanager.WEBAPP_ADDRESS.key
 BROKEN = 70
 """Exit status after an invariant was broken (EX_SOFTWARE)."""
 STORE_FAILED = 74
@@ -104,31 +114,103 @@ async def serve(
     """
     if stop is None:
         collect_less_often()
-    rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
-    rm.give_up = stopping.set
     try:
-        async with ended_by_signal(stopping, use_signals=stop is None), rm.running():
-            ready(rm.facts())
-            _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
-            await stopping.wait()
-            _logger.info("stopping")
+        async with ended_by_signal(stopping, use_signals=stop is None):
+            if high_availability.HA_ENABLED.of(conf):
+                return await _serve_as_candidate(conf, ready, stopping, reload, observers)
+            rm = ResourceManager(conf, reload=reload, observers=observers)
+            rm.give_up = stopping.set
+            async with rm.running():
+                ready(rm.facts())
+                _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
+                await stopping.wait()
+                _logger.info("stopping")
     except StoreDamaged as damage:
         _logger.critical("the state store cannot be read: %s", damage.message)
         return STORE_FAILED
     return rm.exit_status
 
 
+async def _serve_as_candidate(
+    conf: Configuration,
+    ready: ReportReady,
+    stopping: asyncio.Event,
+    reload: Reload | None,
+    observers: tuple[RpcObserver, ...],
+) -> int:
+    """Run one of several ResourceManagers until it is stopped; returns the exit status."""
+    rm_id = high_availability.own_id(conf)
+    addresses = high_availability.addresses_of(conf, rm_id)
+    web = {each: high_availability.addresses_of(conf, each)[WEB_KEY] for each in high_availability.rm_ids(conf)}
+    engines = await asyncio.to_thread(engines_of, conf, rm_id)
+    statuses: list[int] = []
+
+    def give_up(rm: ResourceManager) -> None:
+        if rm.exit_status == STORE_FAILED:
+            # The ResourceManager that leads next recovers what is stored; this one becomes standby.
+            candidate.cannot_serve("the state store cannot be written")
+        else:
+            statuses.append(rm.exit_status)
+            stopping.set()
+
+    def make(term: int) -> ResourceManager:
+        current = conf if reload is None else reload()
+        role = CandidateRole(rm_id, term, engines, candidate)
+        rm = ResourceManager(
+            high_availability.with_own_addresses(current, rm_id),
+            reload=None if reload is None else _with_addresses(reload, rm_id),
+            observers=observers,
+            role=role,
+        )
+        rm.give_up = partial(give_up, rm)
+        return rm
+
+    candidate = HACandidate(
+        rm_id,
+        engines,
+        make=make,
+        automatic=high_availability.AUTOMATIC_FAILOVER_ENABLED.of(conf),
+        patience_ms=2 * high_availability.LEASE.of(conf),
+    )
+    own = high_availability.with_own_addresses(conf, rm_id)
+    try:
+        async with front(own, candidate, web, observers) as served, candidate.running():
+            ready({"role": ROLE, "pid": os.getpid(), "id": rm_id, "addresses": addresses | served})
+            _logger.info("ready id=%s addresses=%s", rm_id, addresses | served)
+            await stopping.wait()
+            _logger.info("stopping")
+    finally:
+        engines.close()
+    return statuses[0] if statuses else 0
+
+
+class CandidateRole(Struct, frozen=True):
+    """The place of a ResourceManager that leads for a term, in a process that answers administrators and the web."""
+
+    rm_id: str
+    term: int
+    engines: Engines
+    candidate: HACandidate
+
+
 class ResourceManager:
     """An RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
 
-    `give_up` is called when it cannot go on; `exit_status` then has the reason.
+    `give_up` is called when it cannot go on; `exit_status` then has the reason. `role`: that of one of several RMs;
+    administrators and the web are then served elsewhere (rm.shell.ha.front), through `admins` and `web`.
     """
 
     def __init__(
-        self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
+        self,
+        conf: Configuration,
+        *,
+        reload: Reload | None = None,
+        observers: tuple[RpcObserver, ...] = (),
+        role: CandidateRole | None = None,
     ) -> None:
         """Checks the configuration. Opens no file but that of the mapping rules, and the store of queues."""
+        self._role = role
         self._site = conf
         self._mutable = MutableConfiguration.open(conf)
         if self._mutable is not None:
@@ -164,6 +246,11 @@ class ResourceManager:
         self.exit_status = BROKEN
         self.give_up()
 
+    @property
+    def web(self) -> Any:
+        """The web services as an ASGI application; None without them."""
+        return None if self._web is None else self._web.application
+
     def facts(self) -> dict[str, object]:
         """The content of the ready line."""
         return {
@@ -177,7 +264,8 @@ class ResourceManager:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is open. If starting fails, everything that was started is stopped."""
         shell = self._shell
-        shell.event_log = open_event_log(self._conf, ROLE, self._start)
+        name = ROLE if self._role is None else f"{ROLE}-{self._role.rm_id}"
+        shell.event_log = open_event_log(self._conf, name, self._start)
         try:
             async with self._recovered(), Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
@@ -194,8 +282,10 @@ class ResourceManager:
                 rolling = tasks.create_task(self.keys.roll_forever())
                 try:
                     self.addresses = await self._servers.start()
-                    if self._web is not None:
+                    if self._web is not None and self._role is None:
                         self.addresses |= await self._web.start()
+                    elif self._web is not None:
+                        self._web.start_sampling()
                     if self._watch is not None:
                         await self._watch.open(RM_CALLER)
                     yield
@@ -216,13 +306,12 @@ class ResourceManager:
         if self._store_path is None:
             yield
             return
-        store = SQLiteStateStore.open(self._store_path, f"{STATE_STORE_FILE.key} = {self._store_path}")
+        store = self._open_store(self._store_path)
         writer = StoreWriter(store, report=self._shell.send, answer=self._shell.carry_out, fail=self._fail_to_store)
         try:
             # Recovered objects stay; visiting them again and again took half of the time.
             with uncollected():
-                state = store.load()
-                store.raise_epoch()
+                state = self._taken_over(store)
                 self.keys.recover(store.keys)
                 await self.keys.keep(writer.write_keys)
                 self._shell.store_writer = writer
@@ -231,13 +320,28 @@ class ResourceManager:
                 "recovered epoch=%d applications=%d store=%s (%s) file=%s",
                 state.epoch,
                 len(state.applications),
-                resourcemanager.SQLITE_STORE,
+                store.description,
                 resourcemanager.STORE_CLASS.of(self._conf),
                 self._store_path,
             )
             yield
         finally:
             await writer.close()
+
+    def _open_store(self, path: Path) -> StateStoreEngine:
+        if self._role is not None:
+            return self._role.engines.open_store()
+        return SQLiteStateStore.open(path, f"{STATE_STORE_FILE.key} = {path}")
+
+    def _taken_over(self, store: StateStoreEngine) -> RMState:
+        """The stored state, in an epoch that no other ResourceManager has."""
+        if self._role is not None:
+            store.take_over(self._role.term)
+            return store.load()
+        assert isinstance(store, SQLiteStateStore), "the only store of a single ResourceManager"
+        state = store.load()
+        store.raise_epoch()
+        return state
 
     def _shortest_expiry_ms(self) -> int:
         return min(
@@ -265,10 +369,12 @@ class ResourceManager:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         clients = ClientService(self.core, shell, signer)
-        admins = AdminService(self.core, shell, self._site, _with_mapping_rules(reload), self._mutable)
+        self.admins = admins = AdminService(self.core, shell, self._site, _with_mapping_rules(reload), self._mutable)
         node_tokens = NodeTokenSecretManager(secret)
         inspections = InspectionService(self.core, self._clock)
-        servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        role = self._role
+        servers = Servers(conf, observers, None if role is None else role.candidate.gate)
+        check_client = client_authentication(conf, secret)
         by_user = ByUser(ClientTokenSecretManager(secret).create())
         servers.add(
             resourcemanager.ADDRESS,
@@ -291,13 +397,9 @@ class ResourceManager:
             lambda caller: node_tokens.check(caller.token),
         )
         serve_packs(tracker, secret, shell, signer, topology)
-        servers.add(
-            resourcemanager.ADMIN_ADDRESS,
-            ResourceManagerAdministrationProtocol.rpcs,
-            admins,
-            check_client,
-            by_user,
-        )
+        if role is None:
+            rpcs = ResourceManagerAdministrationProtocol.rpcs
+            servers.add(resourcemanager.ADMIN_ADDRESS, rpcs, admins, check_client, by_user)
         self._web = self._make_web(clients, admins, inspections)
         if self._web is not None:
             shell.state_changed = _both(shell.state_changed, self._web.state_changed)
@@ -305,13 +407,16 @@ class ResourceManager:
 
     def _make_web(
         self, clients: ClientService, admins: AdminService, inspections: InspectionService
-    ) -> WebServices | None:
+    ) -> ResourceManagerWeb | None:
         """The web services; imported only if they are enabled."""
         if not WEB_ENABLED.of(self._conf):
             return None
         from rm.shell.web.server import ResourceManagerWeb
 
-        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins, inspections, self._mutable)
+        web = partial(
+            ResourceManagerWeb, self.core, self._conf, self._clock, clients, admins, inspections, self._mutable
+        )
+        return web() if self._role is None else web(elector=self._role.candidate.elector_description)
 
 
 def _both(
@@ -322,6 +427,10 @@ def _both(
         second(change)
 
     return note
+
+
+def _with_addresses(reload: Reload, rm_id: str) -> Reload:
+    return lambda: high_availability.with_own_addresses(reload(), rm_id)
 
 
 def _with_mapping_rules(reload: Reload | None) -> Reload | None:

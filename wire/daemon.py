@@ -6,33 +6,15 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 import grpc
 
 from yarn.configuration import Configuration
-from yarn.machine import StateChanged
 
 ReportReady = Callable[[dict[str, object]], None]
 """The type of the function that is called once, when the daemon answers calls, with the facts of its ready line."""
 Reload = Callable[[], Configuration]
 """The type of a function that reads the configuration files again."""
-
-
-class WebServices(Protocol):
-    """A daemon's web services, for callers that do not import them: only a daemon that serves them does."""
-
-    async def start(self) -> dict[str, str]:
-        """Answer requests; returns {configuration key: address as served}. Raises YarnException."""
-        ...
-
-    async def stop(self) -> None:
-        """End all connections."""
-        ...
-
-    def state_changed(self, change: StateChanged) -> None:
-        """Take note of a transition in the core."""
-        ...
 
 
 _EXPERIMENTS = "GRPC_EXPERIMENTS"

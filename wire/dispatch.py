@@ -27,6 +27,8 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 Verified = TypeVar("Verified")
 Authenticate = Callable[[Caller[None]], Verified]
+Gate = Callable[[], None]
+"""Raises an error while this server must not answer calls, because another server does."""
 Method = Callable[[Caller[Any], Any], Awaitable[Any]]
 
 
@@ -102,9 +104,10 @@ class IncomingCall(Protocol):
 
 
 class CallDispatcher:
-    """Answers the calls of one server."""
+    """Answers the calls of one server. `gate` is asked before a call is handled, and again before its reply is sent."""
 
-    def __init__(self, observers: Sequence[RpcObserver]) -> None:
+    def __init__(self, observers: Sequence[RpcObserver], gate: Gate | None = None) -> None:
+        self._gate = gate
         self._observers: tuple[RpcObserver, ...] = (WireLog(), *observers)
         self._bulky = BulkyReplies()
 
@@ -116,6 +119,8 @@ class CallDispatcher:
         record: Any = None
         error: YarnException
         try:
+            if self._gate is not None:
+                self._gate()
             known = call.identify()
             caller = Caller(known.user, known.token, known.peer, served.authenticate(known))
             record = rpc.request.decode(await call.receive())
@@ -123,12 +128,16 @@ class CallDispatcher:
                 observer.received(caller, rpc, record)
             if not rpc.bulky:
                 reply = await served.method(caller, record)
+                if self._gate is not None:
+                    _check_reply(self._gate)
                 data = _checked(rpc, rpc.reply.encode(reply))
                 self._observe(caller, rpc, record, reply, started)
                 return data
             async with self._bulky.one_of(caller.peer):
                 reply, data = await self._bulky.build(rpc, lambda: served.method(caller, record))
                 _checked(rpc, data)
+                if self._gate is not None:
+                    _check_reply(self._gate)
                 self._observe(caller, rpc, record, reply, started)
                 await call.deliver(data)
             return None
@@ -146,6 +155,15 @@ class CallDispatcher:
         elapsed_ms = (time.perf_counter() - started) * 1000
         for observer in self._observers:
             observer.answered(caller, rpc, request, outcome, elapsed_ms)
+
+
+def _check_reply(gate: Gate) -> None:
+    """Raises the gate's error, not definite: the call has been handled, and may or may not have had its effect."""
+    try:
+        gate()
+    except YarnException as error:
+        error.definite = False
+        raise
 
 
 def _checked(rpc: Rpc[Any, Any], data: bytes) -> bytes:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
-from yarn.settings import resourcemanager
+from yarn.settings import high_availability, resourcemanager
 from yarn.settings.kinds import TimeSetting
 
 FOR_EVER = -1
@@ -39,7 +39,12 @@ class RetryPolicy(Struct, frozen=True):
         max_wait: TimeSetting = resourcemanager.CONNECT_MAX_WAIT,
         interval: TimeSetting = resourcemanager.CONNECT_RETRY_INTERVAL,
     ) -> RetryPolicy:
-        """The policy in two settings; by default those of clients and AMs that call the RM."""
+        """The policy in two settings; by default those of clients and AMs that call the RM.
+
+        With several RMs the interval is that between two rounds of calls to all of them (RMProxy.createRetryPolicy).
+        """
+        if high_availability.HA_ENABLED.of(conf) and high_availability.FAILOVER_SLEEP_BASE.key in conf:
+            interval = high_availability.FAILOVER_SLEEP_BASE
         return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
     def pause_ms(self, error: ServerUnavailable, waited_ms: float, draw: float, *, reads: bool) -> float | None:

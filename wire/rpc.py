@@ -20,9 +20,16 @@ from wire.caller import Caller, caller_metadata
 from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.codec.message_codec import MessageCodec
 from wire.errors import error_of
+from wire.failover import Failover
 from wire.retry import NO_RETRY, RetryPolicy, retried
 from yarn.containers import Token
-from yarn.errors import InvalidArgumentException, RemoteError
+from yarn.errors import (
+    CallOutcomeUnknown,
+    InvalidArgumentException,
+    RemoteError,
+    ServerUnavailable,
+    StandbyException,
+)
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -99,7 +106,9 @@ class ProxyMethod(Generic[Request, Reply]):
 
 
 class Proxy:
-    """A caller's connection to one server ("host:port"). Subclasses declare the RPCs of a protocol.
+    """A caller's connection to one server ("host:port"), or to the active one of several (Failover).
+
+    Subclasses declare the RPCs of a protocol.
 
     A call raises the exception that the server raised, with the same class; ServerUnavailable if the server was not
     reached within the retry policy; CallOutcomeUnknown if no reply came. Close the proxy, or use it as a context
@@ -115,7 +124,7 @@ class Proxy:
 
     def __init__(
         self,
-        target: str,
+        target: str | Failover,
         *,
         user: str = "",
         token: Token | None = None,
@@ -123,13 +132,18 @@ class Proxy:
         timeout_s: float | None = None,
         channels: Channels | None = None,
     ) -> None:
-        self.target = target
+        self._failover = Failover.of(target)
         self._user = user
         self._metadata = caller_metadata(user, token)
         self._retry = retry
         self._timeout_s = timeout_s
         self._channels = channels or Channels()
         self._owns_channels = channels is None
+
+    @property
+    def target(self) -> str:
+        """The address that is called."""
+        return self._failover.current
 
     def use_token(self, token: Token) -> None:
         """Send this token from the next call on (an AM's token is renewed while it runs)."""
@@ -148,19 +162,39 @@ class Proxy:
     async def call(self, rpc: Rpc[Request, Reply], request: Request) -> Reply:
         """Send `request`; returns the reply's record."""
         data = _encoded(rpc, request)
-        reply = await retried(self._retry, lambda: self._send(rpc, data), reads=rpc.reads)
+        send = self._send if len(self._failover) == 1 else self._send_to_any
+        reply = await retried(self._retry, lambda: send(rpc, data), reads=rpc.reads)
         try:
             return rpc.reply.decode(reply)
         except InvalidArgumentException as error:
             raise RemoteError(f"{rpc.name} at {self.target}: the reply cannot be read: {error.message}") from None
 
+    async def _send_to_any(self, rpc: Rpc[Any, Any], data: bytes) -> bytes:
+        """Send the call to the server that answered last, then to each other one as long as it surely had no effect.
+
+        Raises ServerUnavailable if none is active. Without a reply the outcome is unknown: the next call goes to the
+        next server, but whether this one is sent again is up to the caller.
+        """
+        refusals = []
+        for _ in range(len(self._failover)):
+            target = self._failover.current
+            try:
+                return await self._send(rpc, data)
+            except (ServerUnavailable, StandbyException) as error:
+                self._failover.leave(target)
+                if not error.definite and not rpc.reads:
+                    raise CallOutcomeUnknown(error.message) from None
+                refusals.append(f"{target}: {error.message}")
+        raise ServerUnavailable(f"no ResourceManager is active: {'; '.join(refusals)}")
+
     async def _send(self, rpc: Rpc[Any, Any], data: bytes) -> bytes:
         timeout_s = rpc.timeout_s if self._timeout_s is None else self._timeout_s
-        channel = self._channels.get(self.target)
+        target = self._failover.current
+        channel = self._channels.get(target)
         try:
             return await channel.send(rpc.path, data, metadata=self._metadata, timeout_s=timeout_s)
         except grpc.aio.AioRpcError as failure:
-            raise error_of(failure, target=self.target, method=rpc.name) from None
+            raise error_of(failure, target=target, method=rpc.name) from None
 
 
 HandlerMethod = Callable[[Service, Caller[Verified], Request], Coroutine[Any, Any, Reply]]

@@ -19,7 +19,7 @@ from wire.address import Address, resolve
 from wire.caller import Caller, read_caller
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import Authenticate, CallDispatcher, RpcObserver, ServedProtocol, ServedRpc
+from wire.dispatch import Authenticate, CallDispatcher, Gate, RpcObserver, ServedProtocol, ServedRpc
 from wire.errors import error_metadata, status_of, status_text
 from wire.listener import HadoopAnswers, Listener
 from wire.rpc import Rpc
@@ -65,7 +65,7 @@ class RpcServer:
 
     `socket_dir`: a directory for the Unix socket of the gRPC server, created if needed with mode 0700. `further_hosts`:
     more loopback addresses on which it listens on the same port. `admits_all_users`: connections of other users of
-    this machine are not closed.
+    this machine are not closed. `gate`: see CallDispatcher.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class RpcServer:
         beyond_loopback: bool = False,
         limits: ConnectionLimits | None = None,
         admits_all_users: bool = False,
+        gate: Gate | None = None,
     ) -> None:
         self.address = address
         self.port = 0
@@ -86,7 +87,7 @@ class RpcServer:
         self._beyond_loopback = beyond_loopback
         self._limits = limits or ConnectionLimits()
         self._admits_all_users = admits_all_users
-        self._dispatcher = CallDispatcher(observers)
+        self._dispatcher = CallDispatcher(observers, gate)
         self._protocols: list[ServedProtocol] = []
         self._server: grpc.aio.Server | None = None
         self._make_hadoop: MakeHadoopAnswers | None = None

@@ -149,6 +149,12 @@ class StandbyException(YarnException):
     java_class = "org.apache.hadoop.ipc.StandbyException"
 
 
+class ServiceFailedException(YarnException):
+    """An RM could not become active or standby."""
+
+    java_class = "org.apache.hadoop.ha.ServiceFailedException"
+
+
 class ServerUnavailable(YarnException):
     """No reply: the server was not reached (`definite`), or did not answer after the call was sent (not definite)."""
 

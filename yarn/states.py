@@ -203,6 +203,23 @@ class LocalResourceVisibility(Enum):
     APPLICATION = 3
 
 
+class HAServiceState(Enum):
+    """The state of one of several ResourceManagers (HAServiceProtocol.HAServiceState)."""
+
+    INITIALIZING = 0
+    ACTIVE = 1
+    STANDBY = 2
+    OBSERVER = 3
+
+
+class RequestSource(Enum):
+    """The origin of a request to change the state: an administrator, with or without force, or a controller."""
+
+    REQUEST_BY_USER = 0
+    REQUEST_BY_USER_FORCED = 1
+    REQUEST_BY_ZKFC = 2
+
+
 class ContainerRetryPolicy(Enum):
     """The policy by which an NM restarts a failed container."""
 

@@ -54,6 +54,7 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
+from yarn.settings.high_availability import reply_timeout_s
 from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
 
@@ -105,7 +106,10 @@ class AMRMClient:
         """
         conf = environment.configuration
         proxy = ApplicationMasterProtocol(
-            environment.scheduler_target, token=environment.amrm_token, retry=RetryPolicy.read(conf)
+            environment.scheduler_target,
+            token=environment.amrm_token,
+            retry=RetryPolicy.read(conf),
+            timeout_s=reply_timeout_s(conf),
         )
         silence_max_ms = CONNECT_MAX_WAIT.of(conf)
         return cls(

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wire.failover import Failover
 from wire.files.credentials import Credentials
 from wire.files.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.settings.high_availability import targets
 from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
 from yarn.settings.yarnling import CHECK_INVARIANTS
 
@@ -37,10 +39,9 @@ class AMEnvironment(Struct, frozen=True):
         return self.container_id.attempt_id
 
     @property
-    def scheduler_target(self) -> str:
-        """The address (`host:port`) at which the RM serves AMs."""
-        host, port = SCHEDULER_ADDRESS.of(self.configuration)
-        return f"{host}:{port}"
+    def scheduler_target(self) -> Failover:
+        """The addresses at which the active RM may serve AMs."""
+        return Failover(targets(self.configuration, SCHEDULER_ADDRESS))
 
     @property
     def check_invariants(self) -> bool:

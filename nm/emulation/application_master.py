@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from wire.channel import Channels
+from wire.failover import Failover
 from wire.files.credentials import Credentials
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
@@ -30,6 +31,7 @@ from yarn.errors import (
 )
 from yarn.ids import ContainerId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
+from yarn.settings.high_availability import targets
 from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, SCHEDULER_ADDRESS
 from yarn.states import FinalApplicationStatus
 
@@ -51,8 +53,7 @@ class EmulatedApplicationMasters:
     """Starts the emulated AMs of one process. `close` cancels those that still run."""
 
     def __init__(self, conf: Configuration, channels: Channels, tasks: asyncio.TaskGroup) -> None:
-        host, port = SCHEDULER_ADDRESS.of(conf)
-        self._target = f"{host}:{port}"
+        self._target = Failover(targets(conf, SCHEDULER_ADDRESS))
         self._retry = RetryPolicy.read(conf)
         self._interval_s = AM_HEARTBEAT_INTERVAL.of(conf) / 1000
         self._channels = channels

@@ -72,7 +72,7 @@ class NodePack:
         token = PackTokenSecretManager(rm.cluster_secret).create(Pack(first.node_id, len(host.nodes)))
         emulates = first.settings.emulation is not None
         tracker = PackTracker(
-            PackTrackerProtocol(rm.target, token=token, retry=rm.retry, channels=channels),
+            PackTrackerProtocol(rm.target, token=token, retry=rm.retry, channels=channels, timeout_s=rm.timeout_s),
             rm.retry,
             container_keys=self.server.container_keys,
             nm_keys=self.server.nm_keys,

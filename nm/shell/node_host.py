@@ -77,7 +77,7 @@ class OneNode:
         token = NodeTokenSecretManager(rm.cluster_secret).create(node.node_id)
         return ResourceTrackerCalls(
             node.node_id,
-            ResourceTracker(rm.target, token=token, retry=rm.retry, channels=channels),
+            ResourceTracker(rm.target, token=token, retry=rm.retry, channels=channels, timeout_s=rm.timeout_s),
             rm.retry,
             container_tokens=self._service.container_tokens,
             nm_keys=self.server.nm_keys,

@@ -19,6 +19,7 @@ from nm.core.events import (
     UnregisterCompleted,
 )
 from wire.cluster_secret import read_cluster_secret
+from wire.failover import Failover
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
@@ -32,7 +33,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
-from yarn.settings import nodemanager, resourcemanager
+from yarn.settings import high_availability, nodemanager, resourcemanager
 
 T = TypeVar("T")
 
@@ -63,20 +64,21 @@ class TrackerConnection(Protocol):
 
 
 class TrackerAccess(Struct, frozen=True):
-    """The RM's address for NodeManagers, how long to try to reach it, and the secret that all daemons of the cluster
-    share.
+    """The addresses of the RMs for NodeManagers, how long to try to reach one, and the secret that all daemons of the
+    cluster share. `timeout_s`: that of each call, None for the call's own.
     """
 
-    target: str
+    target: Failover
     retry: RetryPolicy
     cluster_secret: bytes
+    timeout_s: float | None
 
     @staticmethod
     def read(conf: Configuration) -> TrackerAccess:
         """The access that `conf` describes. Raises YarnException if there is no usable secret."""
-        host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(conf)
+        target = Failover(high_availability.targets(conf, resourcemanager.RESOURCE_TRACKER_ADDRESS))
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
-        return TrackerAccess(f"{host}:{port}", retry, read_cluster_secret(conf))
+        return TrackerAccess(target, retry, read_cluster_secret(conf), high_availability.reply_timeout_s(conf))
 
 
 class ResourceTrackerCalls:

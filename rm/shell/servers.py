@@ -13,7 +13,7 @@ from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import socket_dir
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import RpcObserver
+from wire.dispatch import Gate, RpcObserver
 from wire.hadoop_authentication import HadoopAuthentication
 from wire.server import RpcServer
 from wire.tokens import ClientTokenSecretManager
@@ -36,12 +36,13 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Servers:
-    """The RM's servers, one per address."""
+    """The RM's servers, one per address. `gate`: see wire.dispatch.CallDispatcher."""
 
-    def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...]) -> None:
+    def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...], gate: Gate | None = None) -> None:
         """Raises YarnException if the limit of open files is too low."""
         self._conf = conf
         self._observers = observers
+        self._gate = gate
         self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
         self._answers_hadoop = HADOOP_RPC_ENABLED.of(conf)
         self._limits = ConnectionLimits.for_addresses(ADDRESSES)
@@ -66,6 +67,7 @@ class Servers:
             beyond_loopback=self._beyond_loopback,
             limits=self._limits,
             admits_all_users=OPEN_TO_LOCAL_USERS.of(self._conf),
+            gate=self._gate,
         )
         server.add(rpcs, handler, authenticate)
         if hadoop is not None and self._answers_hadoop:

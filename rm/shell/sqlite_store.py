@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, assert_never
 
+from msgspec.structs import replace
+
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.core.stored_state import (
     ApplicationAttemptStateData,
@@ -25,10 +27,11 @@ from rm.core.stored_state import (
 )
 from wire.codec.applications import read_submission, write_submission
 from wire.files.json_records import from_json, to_json
-from wire.files.store_file import StoreFile, StoreForm, StoreTable, Transaction
+from wire.files.store_file import StoreFenced, StoreFile, StoreForm, StoreTable, Transaction
 from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey
+from yarn.settings import resourcemanager
 
 TABLES = {
     "application": StoreTable(("cluster_timestamp INTEGER", "number INTEGER"), ("submission BLOB", "state TEXT")),
@@ -40,6 +43,8 @@ SCHEMA_VERSION = 3
 FILE_KIND = 0x7961726E
 """`yarn`, in the header of the file."""
 FORM = StoreForm(TABLES, FILE_KIND, SCHEMA_VERSION, "ResourceManager", "applications")
+SHARED_FORM = replace(FORM, shared=True)
+"""The form of a file that several ResourceManagers share."""
 EPOCH = ("epoch",)
 NODE_LABELS = ("node-labels",)
 """The keys of rows in the table `cluster`."""
@@ -49,10 +54,17 @@ Keys = tuple[MasterKey, ...]
 
 
 class SQLiteStateStore:
-    """An open state store. Its methods block; they may be called from any thread, one at a time."""
+    """An open state store. Its methods block; they may be called from any thread, one at a time.
 
-    def __init__(self, file: StoreFile) -> None:
+    `owns_file`: closing the store closes the file, too.
+    """
+
+    description = resourcemanager.SQLITE_STORE
+
+    def __init__(self, file: StoreFile, *, owns_file: bool = True) -> None:
         self._file = file
+        self._owns_file = owns_file
+        self._term: int | None = None
 
     @classmethod
     def open(cls, path: Path, said: str) -> SQLiteStateStore:
@@ -65,7 +77,8 @@ class SQLiteStateStore:
 
     def close(self) -> None:
         """Release the file; closing twice is a no-op."""
-        self._file.close()
+        if self._owns_file:
+            self._file.close()
 
     def load(self) -> RMState:
         """All applications, in the order of their ids. Raises StoreDamaged for a record that cannot be read."""
@@ -79,7 +92,7 @@ class SQLiteStateStore:
             ]
             labels = [state for _, state in self._file.rows("cluster", NODE_LABELS)]
             return RMState(
-                self._epoch(),
+                self._epoch() if self._term is None else self._term - 1,
                 tuple(
                     StoredApplication(application, tuple(attempts.get(application.application_id, ())))
                     for application in applications
@@ -87,9 +100,25 @@ class SQLiteStateStore:
                 NodeLabelState(**_fields_of(labels[0])) if labels else NodeLabelState(),
             )
 
+    def take_over(self, term: int) -> int:
+        """Write only as long as nobody takes a newer term than this one, which the elector has written as the epoch.
+
+        Returns the epoch of this ResourceManager, as `load` does. Raises StoreFenced if there is a newer term.
+        """
+        self._term = term
+        self._check_term()
+        return term - 1
+
+    def _check_term(self) -> None:
+        """Raises StoreFenced if the epoch in the file is not ours; within a transaction it cannot change any more."""
+        if self._term is not None and (epoch := self._epoch()) != self._term:
+            raise StoreFenced(
+                f"another ResourceManager has taken over: the state store is in epoch {epoch}, "
+                f"this ResourceManager was active in epoch {self._term}"
+            )
+
     def _epoch(self) -> int:
-        found = self._file.rows("cluster", EPOCH)
-        return int(found[0][1]) if found else 0
+        return stored_epoch(self._file)
 
     def raise_epoch(self) -> None:
         """Increase the epoch by 1, for the next ResourceManager that recovers."""
@@ -104,6 +133,7 @@ class SQLiteStateStore:
     def write_keys(self, kind: str, keys: Keys) -> None:
         """Replace the keys of this kind."""
         with self._file.writing() as group:
+            self._check_term()
             group.remove("master_key", (kind,))
             for place, key in enumerate(keys):
                 group.put("master_key", (kind, place), (key.key_id, key.secret))
@@ -111,11 +141,18 @@ class SQLiteStateStore:
     def write(self, effects: Iterable[StoreEffect]) -> None:
         """Write all effects in one transaction.
 
-        After an error nothing was written; StoreUnavailable: try again later.
+        After an error nothing was written; StoreUnavailable: try again later; StoreFenced: never.
         """
         with self._file.writing() as group:
+            self._check_term()
             for effect in effects:
                 _apply(effect, group)
+
+
+def stored_epoch(file: StoreFile) -> int:
+    """The number of ResourceManagers that have recovered from the file so far, or have become active with it."""
+    found = file.rows("cluster", EPOCH)
+    return int(found[0][1]) if found else 0
 
 
 def _apply(effect: StoreEffect, group: Transaction) -> None:

@@ -17,7 +17,8 @@ from contextlib import suppress
 
 from rm.core.durability import Outcome, WaitingStep
 from rm.core.effects import StoreEffect
-from rm.shell.sqlite_store import Keys, SQLiteStateStore
+from rm.shell.sqlite_store import Keys
+from rm.shell.state_store_engine import StateStoreEngine
 from wire.files.store_file import StoreUnavailable
 from yarn.errors import YarnException
 from yarn.machine import Refuse, Reply
@@ -36,7 +37,7 @@ class StoreWriter:
 
     def __init__(
         self,
-        store: SQLiteStateStore,
+        store: StateStoreEngine,
         *,
         report: Callable[[Outcome], None],
         answer: Callable[[Reply | Refuse], None],

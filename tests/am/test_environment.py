@@ -36,7 +36,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
 def test_the_environment_that_a_node_manager_sets(variables: dict[str, str]) -> None:
     environment = AMEnvironment.read(variables)
     assert environment.attempt_id == ATTEMPT
-    assert environment.scheduler_target == "127.0.0.1:8030"
+    assert str(environment.scheduler_target) == "127.0.0.1:8030"
     assert environment.amrm_token == TOKEN
     assert (environment.host, environment.user) == ("127.0.0.2", "alice")
 

@@ -12,7 +12,7 @@ from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.server import RpcServer
 from yarn.errors import InvalidArgumentException, YarnException
-from yarnling.cluster.daemons import PortReservations
+from yarnling.cluster.port_reservations import PortReservations
 
 IP_LOCAL_PORT_RANGE = 51
 """Socket option of Linux 6.3: the range of ports that the kernel may assign."""
@@ -87,7 +87,7 @@ def test_the_next_free_port_is_taken(ports: PortReservations) -> None:
 
 
 def test_no_free_port_is_an_error_with_its_remedy(ports: PortReservations, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yarnling.cluster.daemons.PORTS_TRIED_MAX", 1)
+    monkeypatch.setattr("yarnling.cluster.port_reservations.PORTS_TRIED_MAX", 1)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

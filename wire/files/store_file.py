@@ -21,6 +21,7 @@ import os
 import sqlite3
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -38,6 +39,8 @@ JOURNAL = "-journal"
 store was in use."""
 EARLIER_LOG = "-wal"
 """The suffix of the write-ahead log, which releases up to schema version 2 used."""
+BUSY_S = 5.0
+"""The time a call waits for a transaction of another daemon that shares the file; one takes milliseconds."""
 UNFINISHED = "-new-"
 """The suffix, followed by random letters, of the directory in which a new file is created."""
 
@@ -74,6 +77,10 @@ class StoreDamaged(YarnException):
     """The content of the store's files is not what was written. A daemon must not continue with them."""
 
 
+class StoreFenced(YarnException):
+    """Another daemon has taken the store over. The call wrote nothing, and no later one will."""
+
+
 class StoreTable(Struct, frozen=True):
     """A table. Columns are written as in SQL, such as "number INTEGER"; those of the key come first."""
 
@@ -98,7 +105,8 @@ class StoreForm(Struct, frozen=True):
     `kind`: a number in the header of the file, so that another program's database is not mistaken for this store.
     `version` grows with each change of the tables. `daemon`: who uses the file ("ResourceManager"). `contents`: what is
     lost without it ("applications"). `synced`: a commit waits until it is on the disk, so it survives a failure of the
-    machine; otherwise it survives only the death of the process.
+    machine; otherwise it survives only the death of the process. `shared`: several daemons on this machine may have the
+    file open; it is locked only during their transactions.
     """
 
     tables: Tables
@@ -107,6 +115,7 @@ class StoreForm(Struct, frozen=True):
     daemon: str
     contents: str
     synced: bool = True
+    shared: bool = False
 
 
 def store_files(path: Path) -> list[Path]:
@@ -143,9 +152,9 @@ class Transaction:
 
 
 class StoreFile:
-    """An open file, locked until it is closed.
+    """An open file, locked until it is closed; a shared one is locked only during its transactions.
 
-    Its methods block; they may be called from any thread, one at a time.
+    Its methods block; they may be called from any thread.
     """
 
     def __init__(self, database: sqlite3.Connection, path: Path, said: str, form: StoreForm) -> None:
@@ -154,6 +163,7 @@ class StoreFile:
         self._said = said
         self._form = form
         self._tables = form.tables
+        self._turn = threading.RLock()
 
     @classmethod
     def open(cls, path: Path, said: str, form: StoreForm) -> StoreFile:
@@ -170,7 +180,8 @@ class StoreFile:
         except OSError as error:
             raise YarnException(f"{said}: {error.strerror} (name a file that can be written)") from None
         with _translated(path, said, form):
-            store = cls(sqlite3.connect(path, timeout=0, check_same_thread=False), path, said, form)
+            timeout_s = BUSY_S if form.shared else 0
+            store = cls(sqlite3.connect(path, timeout=timeout_s, check_same_thread=False), path, said, form)
         try:
             with _translated(path, said, form):
                 store._prepare()
@@ -190,7 +201,7 @@ class StoreFile:
         """Rows whose keys begin with `key`, ordered by key, without their checksums."""
         names = self._tables[table].key_names()
         where = " AND ".join(f"{name} = ?" for name in names[: len(key)]) or "TRUE"
-        with _translated(self._path, self._said, self._form):
+        with self._turn, _translated(self._path, self._said, self._form):
             found = self._database.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {', '.join(names)}", key)
             return [row[:-1] for row in found]
 
@@ -211,7 +222,10 @@ class StoreFile:
 
         Raises StoreUnavailable for a full disk, YarnException for errors that cannot be repaired while the daemon runs.
         """
-        with _translated(self._path, self._said, self._form), self._database:
+        with self._turn, _translated(self._path, self._said, self._form), self._database:
+            if self._form.shared:
+                # Before anything is read: another daemon must not write between that and our writes.
+                self._database.execute("BEGIN IMMEDIATE")
             group = Transaction(self._database, self._tables)
             yield group
             self._database.execute("UPDATE digest SET digest = ?", (group.digest,))
@@ -219,7 +233,8 @@ class StoreFile:
     def _prepare(self) -> None:
         """Lock the file, and check that it is a state store and undamaged. SQLite undoes an unfinished transaction."""
         execute = self._database.execute
-        execute("PRAGMA locking_mode = EXCLUSIVE")
+        if not self._form.shared:
+            execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = PERSIST")
         execute(f"PRAGMA synchronous = {'FULL' if self._form.synced else 'OFF'}")
         execute("BEGIN EXCLUSIVE")
@@ -386,6 +401,11 @@ def _translated(path: Path, said: str, form: StoreForm) -> Iterator[None]:
     except sqlite3.Error as error:
         # Python's own errors, such as text that is not UTF-8, have no code.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        if code & 0xFF == sqlite3.SQLITE_BUSY and form.shared:
+            raise StoreUnavailable(
+                f"{said}: a transaction of another {form.daemon} has lasted for more than {BUSY_S:g} s "
+                "(that one hangs: resume or kill it)"
+            ) from None
         if code & 0xFF == sqlite3.SQLITE_BUSY:
             raise YarnException(
                 f"{said}: another {form.daemon} uses it (stop that one, or name another file)"

@@ -19,6 +19,7 @@ JAVA_PROTOCOLS = {
     "hadoop.yarn.ResourceManagerAdministrationProtocolService": (
         "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
     ),
+    "hadoop.common.HAServiceProtocolService": "org.apache.hadoop.ha.HAServiceProtocol",
 }
 """{our service: the name that Hadoop's clients send}. A service that is not here is not served to them."""
 

@@ -10,14 +10,34 @@ from typing import Any, Final
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
 from yarn.resource import MEMORY_MB, VCORES
-from yarn.settings import logs, nodemanager, preemption, release, resourcemanager, scheduler, shuffle, yarnling
+from yarn.settings import (
+    high_availability,
+    logs,
+    nodemanager,
+    preemption,
+    release,
+    resourcemanager,
+    scheduler,
+    shuffle,
+    yarnling,
+)
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 from yarn.settings.release import ReleasedBoolSetting
 from yarn.settings.unsupported import check_unsupported
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, release, resourcemanager, scheduler, preemption, nodemanager, logs, shuffle)
+    for module in (
+        yarnling,
+        release,
+        resourcemanager,
+        high_availability,
+        scheduler,
+        preemption,
+        nodemanager,
+        logs,
+        shuffle,
+    )
     for value in vars(module).values()
     if isinstance(value, Setting)
 )

@@ -66,6 +66,7 @@ def check_unsupported(conf: Configuration) -> list[Fault]:
     """A fault for each feature outside the tree of queues that is requested but not supported."""
     return [
         *check_features(conf, FEATURES),
+        *_check_failover(conf),
         *_check_store(conf),
         *_check_auxiliary_services(conf),
         *_check_log_format(conf),
@@ -86,12 +87,6 @@ def _by_key(*features: Feature) -> dict[str, Feature]:
 
 
 FEATURES: Mapping[str, Feature] = _by_key(
-    Feature(
-        "yarn.resourcemanager.ha.enabled",
-        "has no effect: there is one ResourceManager, without failover",
-        "scheduling is that of the active ResourceManager",
-        concern=Concern.OPERATION,
-    ),
     Feature(
         "yarn.nodemanager.recovery.enabled",
         "has no effect: containers are killed when their NodeManager restarts",
@@ -223,6 +218,23 @@ FEATURES: Mapping[str, Feature] = _by_key(
     ),
 )
 """{key: the feature that it requests}, except for those that need more than their own value."""
+
+
+def _check_failover(conf: Configuration) -> list[Fault]:
+    """A fault for several ResourceManagers where there is one: a configuration alone does not start the others."""
+    key = "yarn.resourcemanager.ha.enabled"
+    if text_of(conf, key).lower() in ("", "false") or text_of(conf, yarnling.RESOURCE_MANAGERS.key) not in ("", "1"):
+        return []
+    return [
+        unsupported(
+            conf,
+            key,
+            "has no effect: there is one ResourceManager, without failover",
+            "scheduling is that of the active ResourceManager",
+            "start several with `yarnling up --rms 2`",
+            concern=Concern.OPERATION,
+        )
+    ]
 
 
 def _check_store(conf: Configuration) -> list[Fault]:

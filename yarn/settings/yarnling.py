@@ -51,6 +51,13 @@ NETWORK_FAULTS = BoolSetting(
     "false",
     "whether nodes can be partitioned: connections go through proxies (`yarnling up --network-faults`)",
 )
+RESOURCE_MANAGERS = IntSetting(
+    "yarn.yarnling.resource-managers",
+    "1",
+    "ResourceManagers of a local cluster; with more than one, one is active (`yarnling up --rms` sets it)",
+    minimum=1,
+    maximum=9,
+)
 PACK_MAX = 4096
 PACK = IntSetting(
     "yarn.yarnling.pack",

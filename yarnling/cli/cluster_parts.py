@@ -96,14 +96,37 @@ def _heal_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> 
     _request(name, as_json, command="heal-node", node=node)
 
 
-def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
-    """Kill the ResourceManager with SIGKILL; nodes, ApplicationMasters and containers keep running."""
-    _request(name, as_json, command="kill-rm")
+RmId = Annotated[str, typer.Option("--id", metavar="ID", help="Which of several (`up --rms`), such as rm1.")]
 
 
-def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+def _kill_rm(
+    rm_id: RmId = "",
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Measure when the next one allocates, with an application.")
+    ] = True,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Kill the ResourceManager with SIGKILL; nodes, ApplicationMasters and containers keep running.
+
+    Of several (`up --rms`) it kills the active one, and reports when the next one is active and allocates.
+    """
+    _request(name, as_json, command="kill-rm", id=rm_id, probe=probe)
+
+
+def _pause_rm(rm_id: RmId = "", name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Pause the ResourceManager with SIGSTOP, as if it hung; of several (`up --rms`) the active one."""
+    _request(name, as_json, command="pause-rm", id=rm_id)
+
+
+def _resume_rm(rm_id: RmId = "", name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Resume a paused ResourceManager."""
+    _request(name, as_json, command="resume-rm", id=rm_id)
+
+
+def _restart_rm(rm_id: RmId = "", name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Restart a ResourceManager that has exited; with `up --recovery` it recovers its applications."""
-    _request(name, as_json, command="restart-rm")
+    _request(name, as_json, command="restart-rm", id=rm_id)
 
 
 def _kill_master(application: Application, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
@@ -185,6 +208,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "heal-node": _heal_node,
     "kill-rm": _kill_rm,
     "restart-rm": _restart_rm,
+    "pause-rm": _pause_rm,
+    "resume-rm": _resume_rm,
     "kill-master": _kill_master,
     "kill-container": _kill_container,
 }

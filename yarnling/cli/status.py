@@ -32,7 +32,7 @@ def show(name: str, *, all_nodes: bool, as_json: bool) -> None:
     """
     state = find_cluster(name)
     query = snapshot if all_nodes or as_json else overview
-    view = None if state.rm.process() is None else asyncio.run(_view(name, query))
+    view = None if state.rm_is_down else asyncio.run(_view(name, query))
     if as_json:
         unknown = {"nodes": None, "root": None, "applications": None, "conditions": conditions(state.nodes)}
         print_json({"cluster": state, **(unknown if view is None else plain(view))})
@@ -65,7 +65,7 @@ async def view_or_problem(
 ) -> View | str:
     """The result of `query`, or a sentence that says why the ResourceManager could not give one."""
     state = read_state(name)
-    if state.rm.process() is None:
+    if state.rm_is_down:
         return ResourceManagerDown.of(state).message
     try:
         async with asyncio.timeout(ANSWER_S):

@@ -61,6 +61,7 @@ def cluster_of(options: UpOptions) -> LocalCluster:
         hadoop=options.hadoop,
         options=ClusterOptions(
             racks=options.racks,
+            rms=options.rms,
             pack=options.pack,
             directory=None if options.directory is None else options.directory.absolute(),
             discard_state=options.discard_state,
@@ -119,7 +120,7 @@ def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
 
     The end of logs that are deleted with the cluster is kept.
     """
-    files = (directory.path / FORK_SERVER_LOG, directory.log_file("rm"))
+    files = (directory.path / FORK_SERVER_LOG, *sorted(directory.logs.glob("rm*.log")))
     logs = f"{files[0]}, {directory.logs}"
     with contextlib.suppress(OSError):
         if directory.temporary:
@@ -155,6 +156,7 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
         cluster.addresses,
         _entries(cluster, options),
         FAST_TIME_FACTOR if options.fast else float(options.settings.get(yarnling.TIME_FACTOR.key, "1")),
+        tuple(ProcessIdentity.of_one_that_may_be_gone(rm.pid) for rm in cluster.rms if rm is not cluster.rm),
     )
 
 

@@ -151,9 +151,10 @@ def _print_emulation(options: UpOptions) -> None:
 
 def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
     """Print the address of the ResourceManager's web services, if they are on."""
-    address = addresses.get(WEBAPP_ADDRESS.key)
-    if address is not None:
-        console.print(f"Web pages, REST API, JMX and metrics: http://{address}/cluster", soft_wrap=True)
+    for key, address in addresses.items():
+        if key.partition(WEBAPP_ADDRESS.key)[1] and not address.endswith(":0"):
+            whose = key.removeprefix(WEBAPP_ADDRESS.key).replace(".", " of ")
+            console.print(f"Web pages, REST API, JMX and metrics{whose}: http://{address}/cluster", soft_wrap=True)
 
 
 def _print_hadoop_clients(options: UpOptions, console: Console) -> None:

@@ -67,6 +67,7 @@ from yarn.states import (
 )
 from yarn.times import UNLIMITED
 from yarnling.cluster.containers import ContainerLog, find_all_logs
+from yarnling.cluster.resource_managers import failover
 
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
@@ -116,11 +117,11 @@ class Client:
     ) -> None:
         configuration = conf or Configuration()
         self.user = user or getpass.getuser()
-        self._address = addresses[resourcemanager.ADDRESS.key]
+        self._address = failover(addresses, resourcemanager.ADDRESS.key)
         self._channels = Channels()
         retry, token = RetryPolicy.read(configuration), read_client_token(configuration)
         address = self._address
-        admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
+        admin = failover(addresses, resourcemanager.ADMIN_ADDRESS.key)
         self._rm = ApplicationClientProtocol(address, user=self.user, token=token, retry=retry, channels=self._channels)
         self._inspection = InspectionProtocol(
             address, user=self.user, token=token, retry=retry, channels=self._channels

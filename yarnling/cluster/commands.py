@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import psutil
+from msgspec import to_builtins
 
 from yarn.applications import ApplicationFilter
 from yarn.errors import ContainerNotFoundException, InvalidArgumentException, YarnException
@@ -21,6 +22,7 @@ from yarn.java.values import INT_MAX
 from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cluster.client import WaitTimeout
+from yarnling.cluster.failover import active_or_refuse, fail_over
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.nodes import Node, Report
 from yarnling.cluster.state import number_of_node
@@ -51,6 +53,8 @@ class ClusterCommands:
             "heal-node": self._heal_node,
             "kill-rm": self._kill_rm,
             "restart-rm": self._restart_rm,
+            "pause-rm": self._pause_rm,
+            "resume-rm": self._resume_rm,
             "kill-master": self._kill_master,
             "kill-container": self._kill_container,
         }
@@ -169,8 +173,10 @@ class ClusterCommands:
     async def _kill_rm(self, arguments: _Arguments, report: Report) -> Answer:
         if self._rm_is_down:
             raise InvalidArgumentException("the ResourceManager is already down (restart-rm starts it)")
+        if len(self._cluster.rms) > 1:
+            return await self._kill_one_of_several(arguments, report)
         pid = self._cluster.rm.pid
-        await self._cluster.kill_rm()
+        await self._cluster.kill_rm(arguments.optional("id"))
         outcome = "with its applications" if self._recovers else f"but {APPLICATIONS_LOST}"
         return _answer(
             f"Killed the ResourceManager, process {pid}; yarnling restart-rm starts it again, {outcome}.",
@@ -178,7 +184,47 @@ class ClusterCommands:
             recovery=self._recovers,
         )
 
+    async def _kill_one_of_several(self, arguments: _Arguments, report: Report) -> Answer:
+        rm_id = arguments.optional("id")
+        active = await self._cluster.active_rm() if rm_id else await active_or_refuse(self._cluster)
+        killed = rm_id or active
+        with self._exclusively("the ResourceManagers", "kill-rm"):
+            if killed != active:
+                await self._cluster.kill_rm(killed)
+                return _answer(f"Killed the standby ResourceManager {killed}; {active or 'none'} is active.", id=killed)
+            expected = sum(node.alive and not _is_paused(node) for node in self._cluster.nodes)
+            probe = arguments.flag("probe", default=True)
+            times = await fail_over(self._cluster, killed, expected, probe=probe, report=report)
+        return _answer(f"Killed the active ResourceManager {killed}: {times.sentence}.", **to_builtins(times))
+
+    async def _pause_rm(self, arguments: _Arguments, report: Report) -> Answer:
+        rm_id = arguments.optional("id")
+        if len(self._cluster.rms) > 1 and not rm_id:
+            rm_id = await active_or_refuse(self._cluster)
+        await self._cluster.pause_rm(rm_id)
+        return _answer(f"The ResourceManager{f' {rm_id}' if rm_id else ''} is paused.", id=rm_id)
+
+    async def _resume_rm(self, arguments: _Arguments, report: Report) -> Answer:
+        rm_id = arguments.optional("id")
+        if len(self._cluster.rms) > 1 and not rm_id:
+            raise InvalidArgumentException("there are several ResourceManagers (name one: resume-rm --id rm1)")
+        await self._cluster.resume_rm(rm_id)
+        return _answer(f"The ResourceManager{f' {rm_id}' if rm_id else ''} is running again.", id=rm_id)
+
+    async def _restart_one_of_several(self, rm_id: str) -> Answer:
+        rm = await self._cluster.restart_rm(rm_id)
+        active = await self._cluster.active_rm()
+        return _answer(
+            f"The ResourceManager {rm.name} is up, process {rm.pid}; {active or 'none'} is active.",
+            id=rm.name,
+            pid=rm.pid,
+            active=active,
+        )
+
     async def _restart_rm(self, arguments: _Arguments, report: Report) -> Answer:
+        if len(self._cluster.rms) > 1:
+            with self._exclusively("the ResourceManagers", "restart-rm"):
+                return await self._restart_one_of_several(arguments.optional("id"))
         with self._exclusively("the ResourceManager", "restart-rm"):
             if not self._rm_is_down:
                 raise InvalidArgumentException("the ResourceManager is running (kill-rm ends it)")
@@ -300,6 +346,9 @@ class _Arguments:
         if not isinstance(value, str):
             raise InvalidArgumentException(f"{name} = {value!r}: must be a string")
         return value
+
+    def optional(self, name: str) -> str:
+        return self.text(name) if self._request.get(name) is not None else ""
 
     def number(self, name: str) -> int | None:
         value = self._request.get(name)

@@ -23,6 +23,7 @@ from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import QUEUE_STORE, REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
+from yarnling.cluster.resource_managers import ids_of, with_single
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -247,6 +248,7 @@ def file_values(
     `name`: the cluster's, which its pages show unless the user's files name it.
     """
     values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
+    values = values if ids_of(conf) else with_single(values)
     values |= addresses
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])

@@ -7,7 +7,6 @@ import contextlib
 import getpass
 import logging
 import os
-import socket
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +16,12 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
-from yarn.settings import resourcemanager, yarnling
+from yarn.settings import high_availability, resourcemanager, yarnling
 from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
+    ANY_PORT,
     ORIGIN,
+    RM_ADDRESSES,
     ClusterConfiguration,
     compose,
     file_values,
@@ -37,16 +38,17 @@ from yarnling.cluster.launcher import LOG_FILE, Daemon, DaemonFailed, Launcher, 
 from yarnling.cluster.loop_launcher import LoopLauncher
 from yarnling.cluster.nodes import Node
 from yarnling.cluster.open_files import check_open_files
+from yarnling.cluster.port_reservations import PortReservations
 from yarnling.cluster.processes import end_orphans
+from yarnling.cluster.resource_managers import ids_of
 from yarnling.cluster.state import write_private
 
 ADDED_MAX = 1000
 """Nodes that can be added later. The ResourceManager reads the table of racks only once, so it must already list
 them."""
 PRIVATE_MODE = 0o700
-PORTS_TRIED_MAX = 100
-"""Ports that are tried for the web services, each used by another cluster or program."""
-PORT_MAX = 65535
+WEB_KEY = resourcemanager.WEBAPP_ADDRESS.key
+NO_WEB = "127.0.0.1:0"
 LATE_SHOWN_MAX = 5
 """Of how many daemons that are not ready the last log line is shown."""
 LATE_KEPT_MAX = 20
@@ -71,62 +73,6 @@ class RouteOverrides(Protocol):
     async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
         """Called before each start of the node; `values` {key: value} are those of the cluster's files."""
         ...
-
-
-class PortReservations:
-    """Keeps the ports of the ResourceManager reserved while it is down, so that it can come back at its addresses.
-
-    The ports are ones that were free, and the kernel would give them to any program that binds or connects, but not
-    while a socket is bound to them. Ours does not listen, so it accepts no connection; a server can listen beside it
-    if both set SO_REUSEADDR, as gRPC's servers do. A second server is refused as usual.
-    """
-
-    def __init__(self) -> None:
-        self._sockets: list[socket.socket] = []
-
-    def reserve(self, address: str) -> str:
-        """`host:port` with a free port, reserved from now on, if the port is 0; otherwise the address as it is."""
-        host, _, port = address.rpartition(":")
-        if port != "0":
-            return address
-        bound = socket.socket()
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind((host, 0))
-        except OSError:
-            # The daemon that cannot listen there reports the reason.
-            bound.close()
-            return address
-        self._sockets.append(bound)
-        return f"{host}:{bound.getsockname()[1]}"
-
-    def reserve_from(self, address: str) -> str:
-        """`host:port` with the first free port from that of the address on, reserved from now on.
-
-        Raises InvalidArgumentException if none of the next PORTS_TRIED_MAX is free.
-        """
-        host, _, first = address.rpartition(":")
-        for port in range(int(first), min(int(first) + PORTS_TRIED_MAX, PORT_MAX + 1)):
-            # With SO_REUSEADDR two clusters that start at once can both bind the port, but not the name.
-            name, bound = socket.socket(socket.AF_UNIX), socket.socket()
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                name.bind(f"\0yarnling-port-{port}")
-                bound.bind((host, port))
-            except OSError:
-                name.close()
-                bound.close()
-                continue
-            self._sockets += (name, bound)
-            return f"{host}:{port}"
-        raise InvalidArgumentException(
-            f"the web services: no port from {first} on is free, {PORTS_TRIED_MAX} were tried "
-            f"(name one: {resourcemanager.WEBAPP_ADDRESS.key}; or leave them out: yarnling up --no-web)"
-        )
-
-    def close(self) -> None:
-        while self._sockets:
-            self._sockets.pop().close()
 
 
 class ClusterDaemons:
@@ -243,10 +189,33 @@ class ClusterDaemons:
 
     @property
     def rm(self) -> Daemon:
-        return self.launcher.daemons["rm"]
+        """The ResourceManager; of several the first that runs, or the first of all."""
+        return next((daemon for daemon in self.rms if daemon.exit_status is None), self.rms[0])
+
+    @property
+    def rms(self) -> list[Daemon]:
+        """All ResourceManagers, including those that have ended."""
+        return [self.launcher.daemons[name] for name in self.rm_ids or ("rm",)]
+
+    @property
+    def rm_ids(self) -> tuple[str, ...]:
+        """The ids of several ResourceManagers; empty if there is one."""
+        return ids_of(self.configuration)
+
+    def rm_of(self, rm_id: str) -> Daemon:
+        """The ResourceManager with an id; "" for the only one, or the first that runs."""
+        if not rm_id:
+            return self.rm
+        if rm_id not in self.rm_ids:
+            ids = ", ".join(self.rm_ids) or "one without an id"
+            raise InvalidArgumentException(f"{rm_id}: there is no such ResourceManager (there are: {ids})")
+        return self.launcher.daemons[rm_id]
 
     async def start_rm(self) -> None:
-        """Start the first ResourceManager and write its addresses into the cluster's files."""
+        """Start the first ResourceManager, or all, and write their addresses into the cluster's files."""
+        if self.rm_ids:
+            await self._start_rms()
+            return
         first = first_addresses(self._settings)
         reserved = {key: self._ports.reserve(address) for key, address in first.items()}
         if yarnling.WEB_ENABLED.of(self.configuration):
@@ -256,21 +225,56 @@ class ClusterDaemons:
         self.addresses |= {key: rm.facts["addresses"][key] for key in reserved}
         self._write_files(self.addresses)
 
+    async def _start_rms(self) -> None:
+        """Start several ResourceManagers, the first one before the others, so that it is usually the active one."""
+        has_web = yarnling.WEB_ENABLED.of(self.configuration)
+        reserved: dict[str, str] = {}
+        for rm_id in self.rm_ids:
+            of_this = {key: self._settings.get(f"{key}.{rm_id}", ANY_PORT) for key in RM_ADDRESSES}
+            found = {key: self._ports.reserve(address) for key, address in of_this.items()}
+            # Others name it in redirects, so the key is needed without web services, too.
+            found[WEB_KEY] = self._web_address_of(rm_id) if has_web else NO_WEB
+            reserved |= {f"{key}.{rm_id}": address for key, address in found.items()}
+        self.addresses |= reserved
+        self._write_files(reserved)
+        for rm_id in self.rm_ids:
+            await self._launch_rm(rm_id)
+
+    def _web_address_of(self, rm_id: str) -> str:
+        named = self._settings.get(f"{WEB_KEY}.{rm_id}")
+        return self._reserved_web_address() if named is None else self._ports.reserve(named)
+
+    async def _launch_rm(self, rm_id: str) -> Daemon:
+        if not rm_id:
+            return await self._launch("rm", RM, {})
+        return await self._launch(rm_id, RM, {high_availability.RM_ID.key: rm_id})
+
     def _reserved_web_address(self) -> str:
         key, address = resourcemanager.WEBAPP_ADDRESS.key, web_address(self._settings, self._web_port)
         if key in self._settings or not self._web_port:
             return self._ports.reserve(address)
         return self._ports.reserve_from(address)
 
-    async def restart_rm(self) -> Daemon:
-        """Start a ResourceManager at the same addresses. Raises InvalidArgumentException if one is running."""
-        if self.rm.exit_status is None:
-            raise InvalidArgumentException("the ResourceManager is running (kill it first)")
-        return await self._launch("rm", RM, {})
+    async def restart_rm(self, rm_id: str = "") -> Daemon:
+        """Start a ResourceManager at the same addresses. Raises InvalidArgumentException if it is running.
 
-    async def kill_rm(self) -> None:
+        `rm_id`: that of one of several; "" for the first that has ended.
+        """
+        ended = [name for name in self.rm_ids if self.rm_of(name).exit_status is not None]
+        rm_id = rm_id or next(iter(ended), "")
+        if self.rm_of(rm_id).exit_status is None:
+            raise InvalidArgumentException("the ResourceManager is running (kill it first)")
+        return await self._launch_rm(rm_id)
+
+    def pause_rm(self, rm_id: str = "") -> None:
+        self.launcher.pause(self.rm_of(rm_id))
+
+    def resume_rm(self, rm_id: str = "") -> None:
+        self.launcher.resume(self.rm_of(rm_id))
+
+    async def kill_rm(self, rm_id: str = "") -> None:
         """Kill the ResourceManager, even while it starts. Raises InvalidArgumentException if it has ended."""
-        rm = self.rm
+        rm = self.rm_of(rm_id)
         if rm.exit_status is not None:
             raise InvalidArgumentException("the ResourceManager is not running (restart it first)")
         await rm.spawned.wait()
@@ -328,7 +332,7 @@ class ClusterDaemons:
         packs = {places[0].process: len(places) for places in self._packs(1, count)}
         known = self.launcher.daemons
         ready = {name for name, daemon in known.items() if daemon.facts}
-        late = [name for name in ("rm", *packs) if name not in ready]
+        late = [name for name in (*(self.rm_ids or ("rm",)), *packs) if name not in ready]
         logged = {name: log_tail(self.directory.log_file(name), 1) for name in late[:LATE_SHOWN_MAX]}
         lines = [f"{sum(packs.get(name, 0) for name in ready)} of {count} nodes have registered"]
         lines += [
@@ -345,9 +349,13 @@ class ClusterDaemons:
         if kept is None:
             return "the logs are deleted with the temporary directory (name one to keep them: --directory DIR)"
         unready = [
-            daemon.log_file for name, daemon in self.launcher.daemons.items() if name != "rm" and not daemon.facts
+            daemon.log_file
+            for name, daemon in self.launcher.daemons.items()
+            if name not in (*self.rm_ids, "rm") and not daemon.facts
         ]
-        files = [self.directory.path / LOG_FILE, self.directory.log_file("rm"), *unready[:LATE_KEPT_MAX]]
+        names = self.rm_ids or ("rm",)
+        logs = [self.directory.log_file(name) for name in names]
+        files = [self.directory.path / LOG_FILE, *logs, *unready[:LATE_KEPT_MAX]]
         try:
             write_private(kept, log_ends(files))
         except OSError as error:

@@ -26,6 +26,7 @@ from msgspec import Struct
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
 from yarn.settings.yarnling import PACK_MAX
+from yarnling.cluster import resource_managers
 from yarnling.cluster.blocking import BlockingCluster, Portal
 from yarnling.cluster.configuration import emulation_setting, node_sizes, unknown_keys
 from yarnling.cluster.daemons import ClusterDaemons, RouteOverrides
@@ -66,6 +67,7 @@ class ClusterOptions(Struct, frozen=True):
     loopback: bool = False
     network_faults: bool = False
     routes: RouteOverrides | None = None
+    rms: int = 1
     hadoop_classpath: str | None = None
     web: bool | None = None
     web_port: int = 0
@@ -217,6 +219,8 @@ def _check(nodes: int, options: ClusterOptions) -> None:
         raise InvalidArgumentException(f"discard_state = True: {problem} (name the directory whose state it is)")
     if options.network_faults and (options.routes is not None or options.pack not in (None, 1)):
         raise InvalidArgumentException("network_faults = True: cannot be used with pack or routes (leave those out)")
+    if options.rms > 1 and (options.network_faults or options.routes is not None):
+        raise InvalidArgumentException(f"rms = {options.rms}: cannot be used with network_faults or routes")
     _check_count("nodes", nodes, 0, NODES_MAX)
     _check_count("racks", options.racks, 1, max(1, nodes))
     if options.pack is not None:
@@ -225,7 +229,7 @@ def _check(nodes: int, options: ClusterOptions) -> None:
 
 def _requested(options: ClusterOptions) -> dict[str, str]:
     """{key: value} for the options that are keys of the configuration as well."""
-    keys = emulation_setting(options.emulated)
+    keys = emulation_setting(options.emulated) | resource_managers.settings_for(options.rms)
     if options.network_faults:
         keys[yarnling.NETWORK_FAULTS.key] = "true"
     if options.web is not None:

@@ -29,6 +29,7 @@ from yarnling.cluster.launcher import Daemon
 from yarnling.cluster.network import NetworkFault, ProxyNetwork
 from yarnling.cluster.nodes import ExcludedHosts, Node, Report, decommission
 from yarnling.cluster.processes import kill
+from yarnling.cluster.resource_managers import active_of
 from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
 
 T = TypeVar("T")
@@ -172,6 +173,15 @@ class RunningCluster:
         return self._daemons.rm
 
     @property
+    def rms(self) -> list[Daemon]:
+        """The processes of all ResourceManagers, including those that have ended; usually there is one."""
+        return self._daemons.rms
+
+    async def active_rm(self) -> str:
+        """The id of the active one of several ResourceManagers; "" if none is active, or there is only one."""
+        return await active_of(self.addresses, self.configuration)
+
+    @property
     def nodes(self) -> list[Node]:
         """The NodeManagers in the order of their numbers, including those that have ended."""
         return self._daemons.nodes
@@ -279,20 +289,28 @@ class RunningCluster:
             await self.client.refresh_nodes()
         return await self._daemons.restart_node(number)
 
-    async def kill_rm(self) -> None:
+    async def kill_rm(self, rm_id: str = "") -> None:
         """Kill the ResourceManager (SIGKILL). Nodes, ApplicationMasters and containers keep running.
 
-        Raises InvalidArgumentException if the ResourceManager has ended.
+        `rm_id`: that of one of several; "" for the active one. Raises InvalidArgumentException if it has ended.
         """
-        await self._daemons.kill_rm()
+        await self._daemons.kill_rm(rm_id or await self.active_rm())
 
-    async def restart_rm(self) -> Daemon:
-        """Start a ResourceManager that has ended, at the same addresses.
+    async def pause_rm(self, rm_id: str = "") -> None:
+        """Pause the ResourceManager (SIGSTOP), as if it hung. `rm_id`: as for `kill_rm`."""
+        self._daemons.pause_rm(rm_id or await self.active_rm())
+
+    async def resume_rm(self, rm_id: str = "") -> None:
+        """Resume the ResourceManager; of several `rm_id` names it."""
+        self._daemons.resume_rm(rm_id)
+
+    async def restart_rm(self, rm_id: str = "") -> Daemon:
+        """Start a ResourceManager that has ended, at the same addresses. `rm_id`: "" for the first that has ended.
 
         The ResourceManager resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they
         are lost.
         """
-        return await self._daemons.restart_rm()
+        return await self._daemons.restart_rm(rm_id)
 
     async def kill_container(self, container_id: ContainerId | str) -> None:
         """Wait until the container has processes, and kill all of them (SIGKILL).

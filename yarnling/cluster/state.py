@@ -93,7 +93,8 @@ def _condition(identity: ProcessIdentity) -> str:
 class ClusterState(Struct, frozen=True):
     """The data that commands need about a cluster. `addresses` is {configuration key: host:port of the RM}.
 
-    If `temporary`, the cluster's directory is deleted when the cluster ends.
+    If `temporary`, the cluster's directory is deleted when the cluster ends. `rm`: the ResourceManager, or of several
+    the first that runs; `other_rms`: the others. With several, each key has the id as a suffix.
     """
 
     name: str
@@ -105,11 +106,17 @@ class ClusterState(Struct, frozen=True):
     addresses: dict[str, str]
     nodes: tuple[NodeEntry, ...]
     time_factor: float
+    other_rms: tuple[ProcessIdentity, ...] = ()
 
     @property
     def web(self) -> str:
-        """The host:port of the ResourceManager's web pages, "" if it serves none."""
-        return self.addresses.get(WEBAPP_ADDRESS.key, "")
+        """The host:port of a ResourceManager's web pages, "" if there are none; a standby redirects to the active."""
+        return next((value for key, value in self.addresses.items() if key.startswith(WEBAPP_ADDRESS.key)), "")
+
+    @property
+    def rm_is_down(self) -> bool:
+        """True if no ResourceManager runs."""
+        return all(rm.process() is None for rm in (self.rm, *self.other_rms))
 
     def node(self, wanted: str) -> NodeEntry:
         """Find a node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""

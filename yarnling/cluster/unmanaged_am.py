@@ -34,6 +34,7 @@ from yarn.settings.resourcemanager import (
 )
 from yarnling.cluster.client import Client
 from yarnling.cluster.conditions import until
+from yarnling.cluster.resource_managers import failover
 
 NAME = "unmanaged"
 
@@ -74,7 +75,7 @@ async def unmanaged_am(
             report = await until(launched)
             assert report is not None
             proxy = ApplicationMasterProtocol(
-                addresses[SCHEDULER_ADDRESS.key], token=report.am_rm_token, retry=RetryPolicy.read(conf)
+                failover(addresses, SCHEDULER_ADDRESS.key), token=report.am_rm_token, retry=RetryPolicy.read(conf)
             )
             retry = RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL)
             async with (

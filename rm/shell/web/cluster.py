@@ -13,15 +13,17 @@ from rm.shell.web.queues import root_queue
 from wire.web.document import Document, Element, Style
 from wire.web.records import resource_element, versions
 from yarn.java.binary32 import f32, truncated
+from yarn.java.versions import HADOOP_VERSION
 from yarn.nodes import ClusterMetrics
 from yarn.queues import QueueStatistics
+from yarn.states import HAServiceState
 
 NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failover are enabled."
 _STORES = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
 
 
-def cluster_info(context: RMContext, store_class: str) -> Document:
-    """The answer to /ws/v1/cluster/info. `store_class`: the configured one."""
+def cluster_info(context: RMContext, store_class: str, elector: str = NO_ELECTOR) -> Document:
+    """The answer to /ws/v1/cluster/info. `store_class`: the configured one; `elector`: the connection to other RMs."""
     started_ms = context.cluster_timestamp
     return Document(
         "clusterInfo",
@@ -33,7 +35,22 @@ def cluster_info(context: RMContext, store_class: str) -> Document:
                 "haState": "ACTIVE",
                 "rmStateStoreName": store_class if context.settings.recovery_enabled else f"{_STORES}NullRMStateStore",
                 **versions("resourceManager", context.settings.release.version),
-                "haZooKeeperConnectionState": NO_ELECTOR,
+                "haZooKeeperConnectionState": elector,
+            }
+        ),
+    )
+
+
+def standby_info(state: HAServiceState, elector: str) -> Document:
+    """The answer of a ResourceManager that is not active. `elector`: its connection to the others."""
+    return Document(
+        "clusterInfo",
+        Element(
+            {
+                "state": "STARTED",
+                "haState": state.name,
+                **versions("resourceManager", HADOOP_VERSION),
+                "haZooKeeperConnectionState": elector,
             }
         ),
     )

@@ -15,6 +15,7 @@ from rm.shell.mutable_configuration import MutableConfiguration
 from rm.shell.predictions import Predictions
 from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
+from rm.shell.web.cluster import NO_ELECTOR
 from rm.shell.web.configuration import ConfigurationService
 from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
@@ -74,6 +75,7 @@ class ResourceManagerWeb:
         admins: AdminService,
         inspections: InspectionService,
         mutable: MutableConfiguration | None = None,
+        elector: str = NO_ELECTOR,
     ) -> None:
         address = Address.read(conf, resourcemanager.WEBAPP_ADDRESS)
         scheduler = core.scheduler.context
@@ -86,7 +88,7 @@ class ResourceManagerWeb:
         beans = ResourceManagerBeans(core.context, self._counters, clock, core.context.settings.web_address)
         self._predictions = Predictions(conf)
         rest = [
-            *ReadService(core, conf, clock, self._counters).rows(),
+            *ReadService(core, conf, clock, self._counters, elector).rows(),
             *WriteService(core, conf, clock, clients, admins).rows(),
             *SchedulerConfService(core, conf, admins, mutable).rows(),
             *self._live.rows(),
@@ -112,12 +114,21 @@ class ResourceManagerWeb:
         self._counters.note(change)
         self._live.note(change)
 
+    @property
+    def application(self) -> WebApplication:
+        """The services without the server."""
+        return self._application
+
     async def start(self) -> dict[str, str]:
         """Answer requests; {configuration key: address as served}. Raises YarnException if the port is taken."""
         port = await self._server.bind()
         await self._server.start(self._application)
-        self._sampling = asyncio.get_running_loop().create_task(self._sampler.run_forever())
+        self.start_sampling()
         return {self._address.key: f"{self._address.host}:{port}"}
+
+    def start_sampling(self) -> None:
+        """Sample the cluster's history until `stop`; `start` does so, too."""
+        self._sampling = asyncio.get_running_loop().create_task(self._sampler.run_forever())
 
     async def stop(self) -> None:
         if self._sampling is not None:

@@ -25,12 +25,21 @@ from yarn.settings import resourcemanager
 
 
 class ReadService:
-    """Answers the REST calls that only read. `clock`: the core's; `counters`: of applications since the start."""
+    """Answers the REST calls that only read. `clock`: the core's; `counters`: of applications since the start.
+
+    `elector`: the connection to other ResourceManagers, in words.
+    """
 
     def __init__(
-        self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int], counters: AppCounters
+        self,
+        core: ResourceManagerCore,
+        conf: Configuration,
+        clock: Callable[[], int],
+        counters: AppCounters,
+        elector: str = cluster.NO_ELECTOR,
     ) -> None:
         self._core = core
+        self._elector = elector
         self._counters = counters
         self._clock = clock
         self._store_class = resourcemanager.STORE_CLASS.of(conf)
@@ -39,7 +48,7 @@ class ReadService:
     def rows(self) -> Iterator[WebRoute]:
         """The routes."""
         for path in (BASE, f"{BASE}/info"):
-            yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class))
+            yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class, self._elector))
         yield self._get(f"{BASE}/userinfo", lambda request: cluster.user_info(getpass.getuser(), request.user))
         yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context, self._counters.below(ROOT)))
         yield WebRoute("GET", f"{BASE}/scheduler", self._scheduler)

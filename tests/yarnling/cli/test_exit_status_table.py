@@ -330,6 +330,8 @@ CASES = {
             "add-node": "",
             "kill-rm": "",
             "restart-rm": "",
+            "pause-rm": "",
+            "resume-rm": "",
             "kill-master": "application_1_0001",
             "kill-container": "container_1_0001_01_000001",
             **dict.fromkeys(

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -23,11 +24,13 @@ from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest, Reso
 from yarn.protocols.client import NodesToLabels
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
+from yarnling.cli.hadoop import ha_commands
 from yarnling.cli.hadoop.verb import OURS, REFUSED, Given, MissingArgument, Option, parse, user_of
 from yarnling.cli.shared.connection import connect
 from yarnling.cli.shared.output import print_json
 from yarnling.cluster.client import Client
-from yarnling.cluster.state import DEFAULT_NAME
+from yarnling.cluster.resource_managers import ids_in
+from yarnling.cluster.state import DEFAULT_NAME, NoCluster, find_cluster
 from yarnling.report.escapes import shown
 
 POLL_S = 1.0
@@ -54,14 +57,6 @@ _LABEL = re.compile(r"([^()]+)(?:\(\s*(?:exclusive\s*=\s*(true|false))?\s*\))?",
 _AMOUNT = re.compile(r"([0-9]+)([A-Za-z]*)", re.ASCII)
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-
-_HA = (
-    "transitionToActive",
-    "transitionToStandby",
-    "getServiceState",
-    "getAllServiceState",
-    "checkHealth",
-)
 
 
 class AdminCall(Struct, frozen=True):
@@ -106,9 +101,8 @@ def execute(arguments: Sequence[str]) -> int:
     if not words:
         return _usage("help" in ours)
     name = words[0].lstrip("-")
-    if name in _HA:
-        sys.stdout.write(f"Cannot run -{name} when ResourceManager HA is not enabled\n")
-        return REFUSED
+    if name in ha_commands.USAGE:
+        return _run_ha(name, words[1:], ours)
     command = _COMMANDS.get(name)
     if command is None:
         sys.stderr.write(f"{name}: Unknown command\n")
@@ -129,6 +123,17 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{name}: {shown(error.message)}\n")
         return REFUSED
     return asyncio.run(_carry_out(command, Given({**given.values, **ours.values}, given.rest)))
+
+
+def _run_ha(name: str, words: Sequence[str], ours: Given) -> int:
+    """Run a command for several ResourceManagers, which is refused if there is only one."""
+    with suppress(NoCluster):
+        state = find_cluster(ours.one("name", os.environ.get("YARNLING_NAME", DEFAULT_NAME)))
+        if ids_in(state.addresses):
+            commands = ha_commands.HACommands.of(state, user_of(ours), as_json="json" in ours)
+            return asyncio.run(commands.run(name, words))
+    sys.stdout.write(f"Cannot run -{name} when ResourceManager HA is not enabled\n")
+    return REFUSED
 
 
 async def _carry_out(command: _Command, given: Given) -> int:

@@ -23,6 +23,7 @@ from yarnling.cli.shared.arguments import (
     strict_settings,
 )
 
+RMS_MAX = 9
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
 
@@ -82,6 +83,10 @@ class UpOptions(Struct, frozen=True, kw_only=True):
             "stored in the directory.",
         ),
     ] = False
+    rms: Annotated[
+        int,
+        typer.Option(metavar="N", help="Number of ResourceManagers; of several one is active.", min=1, max=RMS_MAX),
+    ] = 1
     web: Annotated[
         bool, typer.Option("--web/--no-web", help="Serve web pages, Hadoop's REST API, JMX and metrics.")
     ] = True

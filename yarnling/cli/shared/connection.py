@@ -77,12 +77,12 @@ class CommandClient(Client):
 
         The ResourceManager may be restarted while a command waits; the command then continues.
         """
-        if self._state.rm.process() is not None:
+        if not self._state.rm_is_down:
             self._rm_down_reported = False
             return
         with suppress(NoCluster):
             self._state = read_state(self._state.name)
-        if self._state.rm.process() is None and self._reports_waiting and not self._rm_down_reported:
+        if self._state.rm_is_down and self._reports_waiting and not self._rm_down_reported:
             self._rm_down_reported = True
             notices().print(f"{ResourceManagerDown.of(self._state).message}; waiting for it")
 
@@ -107,7 +107,7 @@ def connect(name: str, user: str = "", *, report_waiting: bool = True) -> tuple[
     a quarter of an hour.
     """
     state = find_cluster(name)
-    if state.rm.process() is None:
+    if state.rm_is_down:
         raise ResourceManagerDown.of(state)
     client = CommandClient.of(state, user)
     client._reports_waiting = report_waiting
