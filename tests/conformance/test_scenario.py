@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from tests.conformance.oracle.__main__ import app as oracle
 from tests.conformance.scenario import Scenario, of_json, read, read_lines, write_lines
 from wire.files.hadoop_xml import to_xml
 
@@ -70,3 +72,16 @@ def test_a_file_that_is_not_a_scenario_is_refused() -> None:
 def test_steps_about_what_was_never_named_do_not_hang_together(left_out: int, whole: bool) -> None:
     steps = [step for number, step in enumerate(SCENARIO.steps) if number != left_out]
     assert SCENARIO.with_steps(steps).hangs_together is whole
+
+
+def test_the_oracle_shows_a_recording_and_names_files_that_are_none(tmp_path: Path) -> None:
+    path, other = tmp_path / "small.jsonl.gz", tmp_path / "other.jsonl.gz"
+    write_lines(path, _lines(SCENARIO))
+    other.write_text("{}\n")
+    runner = CliRunner()
+    shown = runner.invoke(oracle, ["show", str(path)])
+    assert (shown.exit_code, shown.output.splitlines()[2]) == (0, '   2 {"op": "heartbeat", "node": "h1"}')
+    for wrong, said in ((tmp_path / "missing", "does not exist"), (other, "is not a recording")):
+        refused = runner.invoke(oracle, ["show", str(wrong)])
+        assert refused.exit_code == 2
+        assert said in " ".join(refused.output.replace("│", " ").split())

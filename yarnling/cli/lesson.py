@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+from rich.console import Console
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException
@@ -25,10 +27,20 @@ def show_list(*, as_json: bool) -> None:
         return
     console = terminal()
     for lesson in LESSONS:
-        console.print(Text(f"{lesson.number}. {lesson.title}", "bold"))
-        for option in lesson.options:
-            line = Text(f"   {command(lesson)} [--{option.name} {option.bounds}]  {option.meaning}")
-            console.print(line, soft_wrap=True)
+        _print_options(lesson, console)
+
+
+def show_options(which: str) -> None:
+    """Print what to change in a lesson; nothing if there is no such lesson."""
+    with suppress(InvalidArgumentException):
+        _print_options(find_lesson(which), terminal())
+
+
+def _print_options(lesson: Lesson, console: Console) -> None:
+    console.print(Text(f"{lesson.number}. {lesson.title}", "bold"))
+    for option in lesson.options:
+        line = Text(f"   {command(lesson)} [--{option.name} {option.bounds}]  {option.meaning}")
+        console.print(line, soft_wrap=True)
 
 
 def show(which: str, arguments: list[str], *, answered: bool, as_json: bool) -> None:

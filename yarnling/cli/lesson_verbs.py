@@ -5,17 +5,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from yarnling.cli.shared.arguments import Json
+
+_WORDS = "yarnling lesson: words"
+
+
+class LessonCommand(TyperCommand):
+    """`yarnling lesson`, whose help has the options of the lesson that is named on the command line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # --help is handled before the arguments are read.
+        ctx.meta[_WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        named = next((word for word in ctx.meta.get(_WORDS, ()) if not word.startswith("-")), "")
+        if named:
+            from yarnling.cli import lesson as verb
+
+            verb.show_options(named)
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
     app.command(
         "lesson",
+        cls=LessonCommand,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         epilog="Example: yarnling lesson 6 --user-limit-factor 2 --answer",
     )(_lesson)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.drawing import drawn, introduction
-from yarnling.lessons.scene.lesson import Lesson, Number, Option, Setting
+from yarnling.lessons.scene.lesson import Lesson, Option, Setting
 from yarnling.lessons.scene.story import Question, Story
 
 INDEX = "README.md"
@@ -77,7 +77,7 @@ def page(lesson: Lesson) -> str:
         f"[Go through it event by event]({step_page(lesson)}), in this browser (on the documentation's site), or with "
         f"`yarnling simulate step {lesson.number}`.",
         f"```text\n{printed}```",
-        "## Change a number" if isinstance(lesson.option, Number) else "## Change a word",
+        "## Change a setting",
         *(_described(option) for option in lesson.options[:-1]),
         f"{_described(lesson.options[-1])} Predict the answer before you run each of these; `--answer` prints it.",
         "\n".join(f"    {command(lesson, setting)} --answer" for setting in lesson.settings),

@@ -31,9 +31,10 @@ Place: TypeAlias = tuple[tuple[int, ...], NodeId]
 class ContainerUpdates:
     """Container updates in progress of an attempt (ContainerUpdateContext); see placement/container_updates.py.
 
-    `increases` {key: {place: number still requested}}; `decreases` {container: its new size}. `increased`, `decreased`,
-    `promoted` and `demoted` {container: its temporary container} wait for the AM's next call; `to_release` are
-    temporary containers that no update needs. `refused` updates are reported with the next reply.
+    `increases` {key: {place: number still requested}}; `decreases` {container: its new size}. `increased` and
+    `promoted` {container: its temporary container} have been placed and take effect at the AM's next call; `decreased`
+    and `demoted` ones take effect with the reply to the call that requests them. `to_release` are temporary containers
+    that no update needs. `refused` updates are reported with the next reply.
     """
 
     __slots__ = (

@@ -167,7 +167,7 @@ def _request(
 
 
 def _demote(application: FiCaSchedulerApp, container: RMContainer, node: SchedulerNode) -> bool:
-    """Demote the container, which is charged to no queue from the AM's next call on; False as in `_apply`."""
+    """Demote the container, which is charged to no queue from the reply to this call on; False as in `_apply`."""
     updates = application.updates
     if container.id in updates.decreases or container.id in updates.increased:
         return False

@@ -19,7 +19,7 @@ from tests.conformance.generated.features import parse
 from tests.conformance.generator import STEPS_DEFAULT, generate
 from tests.conformance.hunt import Finding, Hunt, compare_lines, look_through, minimised, summary, without_messages
 from tests.conformance.oracle import hadoop
-from tests.conformance.scenario import RECORDING_SUFFIX, Scenario, read, read_lines, write_lines
+from tests.conformance.scenario import RECORDING_SUFFIX, Json, Scenario, read, read_lines, write_lines
 from yarn.java.versions import HADOOP_VERSION
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -28,6 +28,7 @@ progress_console = Console(stderr=True)
 Files = Annotated[
     list[Path], typer.Argument(exists=True, help="Scenarios (.json), recordings, Hadoop's files (.xml), or folders.")
 ]
+OneFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="RECORDING", help="A recording.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder for what is made.")]
 Features = Annotated[str, typer.Option(help="A set of features, or features with commas. A wrong name lists them all.")]
 Seeds = Annotated[str, typer.Option(help="FIRST:LAST, the last not among them.")]
@@ -101,9 +102,9 @@ def verify(files: Files) -> None:
 
 
 @app.command()
-def show(recording: Path) -> None:
+def show(recording: OneFile) -> None:
     """Print a recording: each step, its reply, and what changed."""
-    for number, line in enumerate(read_lines(recording)):
+    for number, line in enumerate(_lines(recording)):
         head = {key: value for key, value in line.items() if key not in ("delta", "reply", "step", "ready")}
         typer.echo(f"{number:4} {json.dumps(line.get('step', head))}")
         if line.get("reply"):
@@ -137,9 +138,9 @@ def hunt(
 
 
 @app.command()
-def minimise(recording: Path, out: Out) -> None:
+def minimise(recording: OneFile, out: Out) -> None:
     """Make a recording that differs as small as possible."""
-    scenario, outcome = read(recording), compare_lines("given", read_lines(recording))
+    outcome, scenario = compare_lines("given", _lines(recording)), read(recording)
     if outcome.same:
         raise typer.BadParameter(f"{recording} does not differ")
     with hadoop.Hadoop() as oracle:
@@ -147,6 +148,14 @@ def minimise(recording: Path, out: Out) -> None:
         path = out / f"{scenario.name}-small{RECORDING_SUFFIX}"
         write_lines(path, oracle.record(small))
     typer.echo(f"{path}: {len(small.steps)} steps of {len(scenario.steps)}")
+
+
+def _lines(recording: Path) -> list[Json]:
+    """The lines of a recording. Raises BadParameter for another file."""
+    try:
+        return read_lines(recording)
+    except (OSError, EOFError, ValueError) as error:
+        raise typer.BadParameter(f"{recording} is not a recording, gzipped lines of JSON ({error})") from error
 
 
 def _record(scenarios: Iterable[Scenario], out: Path) -> None:

@@ -39,6 +39,16 @@ def test_the_index_is_current_and_names_every_page() -> None:
     assert all(file_name(lesson) in index() for lesson in LESSONS)
 
 
+def test_the_help_of_a_lesson_has_its_own_options() -> None:
+    ran = CliRunner().invoke(app, ["lesson", "10", "--help"])
+    assert ran.exit_code == 0
+    assert "yarnling lesson 10 [--maximum-capacity " in ran.output
+    for general in (["lesson", "--help"], ["lesson", "99", "--help"]):
+        ran = CliRunner().invoke(app, general)
+        assert ran.exit_code == 0
+        assert "[--" not in ran.output
+
+
 @pytest.mark.slow
 @each_lesson
 def test_a_lesson_is_the_same_in_every_run(lesson: Lesson) -> None:

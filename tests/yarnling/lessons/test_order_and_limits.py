@@ -8,7 +8,7 @@ from rm.scheduler.config.queue_configuration import FAIR, FIFO, FIFO_FOR_PENDING
 from yarn.resource import NONE, Resource
 from yarn.settings.scheduler import MAXIMUM_AM_RESOURCE_PERCENT
 from yarnling.lessons.catalogue import find_lesson
-from yarnling.lessons.chapters import limits
+from yarnling.lessons.chapters import limits, ordering
 from yarnling.lessons.chapters.ordering import POLICIES
 from yarnling.lessons.scene.story import Rows, Story, Text
 
@@ -39,9 +39,29 @@ def test_fifo_shuts_the_late_application_out_and_fair_serves_it_next() -> None:
     assert fifo["late_end_ms"] > fair["late_end_ms"]
 
 
+def compared(policy: str) -> dict[tuple[str, str], tuple[str, ...]]:
+    """{(ordering-policy, priority of late): (AM of late, early ends, late ends)}."""
+    return {(row[0], row[1]): row[2:] for row in tables(find_lesson("ordering").play(policy))[-1]}
+
+
+def test_fifo_for_pending_apps_serves_what_was_recovered_before_a_higher_priority() -> None:
+    seen = compared(FIFO_FOR_PENDING)
+    assert seen[FIFO, "0"] == seen[FIFO_FOR_PENDING, "0"] == seen[FIFO_FOR_PENDING, "5"]
+    assert float(seen[FIFO, "5"][0].removesuffix(" s")) + 20 < float(seen[FIFO_FOR_PENDING, "5"][0].removesuffix(" s"))
+
+
+def test_fifo_with_partitions_keeps_the_labelled_node_for_the_application_with_the_label() -> None:
+    seen = compared(FIFO_WITH_PARTITIONS)
+    (fifo_am, fifo_end, _), (am, end, _) = (
+        [float(cell.removesuffix(" s")) for cell in seen[policy, "0"]] for policy in (FIFO, FIFO_WITH_PARTITIONS)
+    )
+    assert am < 22 < fifo_am
+    assert end > fifo_end
+
+
 @pytest.mark.parametrize("policy", [FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS])
-def test_the_two_other_policies_are_fifo_without_a_restart_and_without_labels(policy: str) -> None:
-    assert measured("ordering", policy) == measured("ordering", FIFO)
+def test_without_a_restart_and_without_labels_the_two_are_fifo(policy: str) -> None:
+    assert ordering.seen(policy, 0, scene=FIFO) == measured("ordering", FIFO)
 
 
 def test_a_higher_priority_goes_before_age_with_fifo_and_is_ignored_by_fair() -> None:

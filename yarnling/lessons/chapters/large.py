@@ -230,7 +230,8 @@ LESSON = Lesson(
         "Hadoop: RegularContainerAllocator, ReservedContainerCandidatesSelector, and PreemptableResourceCalculator, "
         "which takes reservations off what waits",
         "recorded with Hadoop 3.4.1: tests/scenarios/scripts/b7-big-container-preempting-plain.txt and "
-        "b7-big-container-preempting-surgical.txt",
+        "b7-big-container-preempting-surgical.txt, and with 4096 MB in tests/conformance/recordings/ "
+        "case-b7-big-container-of-4-gb-plain and -surgical",
         "here: rm/scheduler/placement/allocator.py, rm/scheduler/preemption/policy.py; lessons 7 and 8",
     ),
 )

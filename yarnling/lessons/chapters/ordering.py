@@ -7,6 +7,7 @@ from functools import partial
 
 from yarn.resource import Resource
 from yarn.states import YarnApplicationState
+from yarnling.lessons.chapters.failure import RETRY_INTERVALS
 from yarnling.lessons.scene.application import Wanted
 from yarnling.lessons.scene.lesson import Lesson, Narrator, Number, WordChoice
 from yarnling.lessons.scene.samples import Samples, used_gb
@@ -25,18 +26,44 @@ LIMIT_S = 300.0
 PRIORITY_MAX = 10
 SUBMITTED_S = {"early": 2.0, "late": LATE_S}
 NAMES = tuple(SUBMITTED_S)
-POLICIES = ("fifo", "fair", "fifo-for-pending-apps", "fifo-with-partitions")
+FIFO, FAIR, FOR_PENDING, WITH_PARTITIONS = "fifo", "fair", "fifo-for-pending-apps", "fifo-with-partitions"
+POLICIES = (FIFO, FAIR, FOR_PENDING, WITH_PARTITIONS)
+OTHER_PRIORITY = 5
+RM_DIES_S, RM_RETURNS_S = 10.0, 12.0
+LABEL, LABELLED_NODE = "x", 2
+_LEAF = f"{SCHEDULER}root.default"
+SCENES = {
+    FOR_PENDING: {"yarn.resourcemanager.recovery.enabled": "true", **dict.fromkeys(RETRY_INTERVALS, "1000")},
+    WITH_PARTITIONS: {
+        "yarn.node-labels.enabled": "true",
+        f"{SCHEDULER}root.accessible-node-labels.{LABEL}.capacity": "100",
+        f"{_LEAF}.accessible-node-labels": LABEL,
+        f"{_LEAF}.accessible-node-labels.{LABEL}.capacity": "100",
+        f"{_LEAF}.ordering-policy.exclusive-enforced-partitions": LABEL,
+    },
+}
+"""{policy: more settings of its scene}: a policy that differs from fifo only after a restart, or with labels."""
 
 
-def set_up(policy: str, priority: int = 0, trace: RunTrace | None = None) -> Stage:
+def set_up(policy: str, priority: int = 0, trace: RunTrace | None = None, scene: str = "") -> Stage:
+    """The cluster of a policy. `scene`: the policy in whose scene it is to be seen, if that is another."""
+    scene = scene or policy
     settings = {
-        f"{SCHEDULER}root.default.ordering-policy": policy,
+        f"{_LEAF}.ordering-policy": policy,
         "yarn.cluster.max-application-priority": str(PRIORITY_MAX),
+        **SCENES.get(scene, {}),
     }
     stage = Stage(nodes=2, settings=settings, trace=trace)
+    label = None
+    if scene == FOR_PENDING:
+        stage.happening(RM_DIES_S, "RM", "the RM is killed", stage.cluster.kill_rm)
+        stage.happening(RM_RETURNS_S, "RM", "the RM is started again", stage.cluster.start_rm)
+    if scene == WITH_PARTITIONS:
+        stage.label(LABEL, LABELLED_NODE, exclusive=False)
+        label = LABEL
     wanted = (Wanted(MAPS, SIZE, seconds=15), Wanted(REDUCES, SIZE, seconds=15))
     stage.submit(SUBMITTED_S["early"], "early", wanted, user="ann")
-    stage.submit(LATE_S, "late", (Wanted(SMALL, SIZE, seconds=15),), user="ann", priority=priority)
+    stage.submit(LATE_S, "late", (Wanted(SMALL, SIZE, seconds=15),), user="ann", priority=priority, label=label)
     return stage
 
 
@@ -49,6 +76,8 @@ def play(policy: str, priority: int = 0, trace: RunTrace | None = None) -> Story
         f"cluster holds. {LATE_S - 2:.0f} s later she submits late, with {SMALL} containers, to the same queue, with "
         f"priority {priority}; that of early is 0. Every container runs for 15 s."
     )
+    if policy in SCENES:
+        narrator.say(_SCENE_TEXTS[policy])
     samples = Samples(stage, {name: partial(used_gb, stage, name) for name in NAMES})
     samples.run(LOOK_S)
     narrator.say(f"At {LOOK_S:.0f} s:")
@@ -74,7 +103,39 @@ def play(policy: str, priority: int = 0, trace: RunTrace | None = None) -> Story
         "first. When the AM of early got its containers:"
     )
     narrator.table(("priority of the request", "containers", "first", "last"), *_by_priority(stage))
+    if policy in SCENES:
+        _compare(narrator, policy, priority, facts)
     return narrator.story(_question(policy, priority, facts), facts)
+
+
+_SCENE_TEXTS = {
+    FOR_PENDING: f"The ResourceManager stores its applications. It is killed at {RM_DIES_S:.0f} s and started again at "
+    f"{RM_RETURNS_S:.0f} s; it recovers early, whose containers run on. For 10 s after its start it allocates nothing, "
+    "so that nodes and AMs can come back.",
+    WITH_PARTITIONS: f"n{LABELLED_NODE} has the shared label {LABEL}, late is submitted with that label, and early "
+    f"without one. ordering-policy.exclusive-enforced-partitions is {LABEL}.",
+}
+
+
+def _compare(narrator: Narrator, policy: str, priority: int, facts: dict[str, int]) -> None:
+    """Show the same scene with fifo; after a restart also with another priority of late."""
+    priorities = (priority,) if policy == WITH_PARTITIONS else tuple(dict.fromkeys((priority, OTHER_PRIORITY)))
+    rows = []
+    for late in priorities:
+        for each in (FIFO, policy):
+            found = facts if (each, late) == (policy, priority) else seen(each, late, policy)
+            rows.append((each, late, *(_s(found[name]) for name in ("late_am_ms", "early_end_ms", "late_end_ms"))))
+    narrator.say("The same with fifo:" if len(priorities) == 1 else "The same with fifo, and with another priority:")
+    narrator.table(("ordering-policy", "priority of late", "AM of late", "early ends", "late ends"), *rows)
+
+
+def seen(policy: str, priority: int, scene: str) -> dict[str, int]:
+    """The figures of a policy in the scene of another."""
+    stage = set_up(policy, priority, scene=scene)
+    stage.run(LOOK_S)
+    stage.run_until(lambda: _is_over(stage), LIMIT_S)
+    stage.run(stage.now_ms / 1000 + 1)
+    return _measured(stage)
 
 
 def _s(at_ms: int) -> str:
@@ -118,7 +179,7 @@ def _by_priority(stage: Stage) -> Iterator[tuple[str, str, str, str]]:
 
 def _question(policy: str, priority: int, facts: dict[str, int]) -> Question:
     waited_s = facts["late_am_ms"] / 1000 - LATE_S
-    if policy == "fair":
+    if policy == FAIR:
         why = [
             "fair offers each node first to the application that uses the least memory. late uses nothing when it "
             f"comes, so the next container that ends makes room for its AM: {waited_s:.1f} s after its submission. "
@@ -127,6 +188,23 @@ def _question(policy: str, priority: int, facts: dict[str, int]) -> Question:
             "long-lived, late would have waited as with fifo (preemption within a queue is off by default).",
             "The price: early ends later than with fifo. fair looks at memory alone, whatever the resource "
             "calculator, and ignores the priorities of applications.",
+        ]
+    elif policy == WITH_PARTITIONS:
+        why = [
+            "fifo-with-partitions is fifo with a list of its own for each label in "
+            "ordering-policy.exclusive-enforced-partitions: a node of such a label is offered only to applications "
+            f"that were submitted with it, and other nodes only to the others. So n{LABELLED_NODE} waits for late, "
+            f"which gets its AM {waited_s:.1f} s after its submission, and early has to do with the other node.",
+            f"With fifo the shared label is lent: early fills n{LABELLED_NODE} while nobody requests {LABEL}. late "
+            "comes first there because its requests name the label, but only when containers of early end. Without "
+            "labels the two policies are the same.",
+        ]
+    elif policy == FOR_PENDING:
+        why = [
+            "fifo-for-pending-apps is fifo, except that applications which the RM has recovered after a restart come "
+            f"first, whatever their priority. So late waits for early even with priority {OTHER_PRIORITY}, with which "
+            "it would come first under fifo. Without a restart the two policies are the same.",
+            "Every leaf activates its waiting applications in this order, whatever its ordering-policy.",
         ]
     elif priority:
         why = [
@@ -141,18 +219,6 @@ def _question(policy: str, priority: int, facts: dict[str, int]) -> Question:
             f"it has, late gets nothing, not even its AM: it waits for {waited_s:.1f} s. Both are ann's: the policy "
             "looks at applications, not at users, so she blocks herself.",
         ]
-    if policy == "fifo-for-pending-apps":
-        why.append(
-            "fifo-for-pending-apps is fifo, except that applications which the RM has recovered after a restart come "
-            "first, whatever their priority. Every leaf activates its waiting applications in this order; as the "
-            "ordering-policy of a leaf it differs from fifo only after a restart."
-        )
-    if policy == "fifo-with-partitions":
-        why.append(
-            "fifo-with-partitions is fifo with a list of its own for each label in "
-            "ordering-policy.exclusive-enforced-partitions: a node of such a label is offered only to applications "
-            "that were submitted with it. Without labels, as here, it is fifo."
-        )
     return Question(
         f"ordering-policy is {policy}, the priority of late {priority}. When does late get the container of its AM, "
         "and when does each of the two applications end?",
@@ -180,7 +246,7 @@ LESSON = Lesson(
         "is divided by the logarithm of all that it wants, so that large applications may use more.",
         "churn": "that containers end and others start. A policy can only give what ends.",
     },
-    WordChoice("policy", POLICIES, f"{SCHEDULER}root.default.ordering-policy"),
+    WordChoice("policy", POLICIES, f"{_LEAF}.ordering-policy"),
     set_up,
     play,
     (

@@ -182,8 +182,8 @@ LESSON = Lesson(
     (
         "Hadoop: RegularContainerAllocator.assignContainer, FiCaSchedulerApp.findNodeToUnreserve, "
         "AbstractLeafQueue.assignContainers (needAssignToQueueCheck), QueuePriorityContainerCandidateSelector",
-        "recorded with Hadoop 3.4.1: tests/scenarios/scripts/f1-*.txt to f6-*.txt, and "
-        "tests/conformance/recordings/upward-preemption.jsonl.gz",
+        "recorded with Hadoop 3.4.1: tests/scenarios/scripts/f1-*.txt to f6-*.txt, and in "
+        "tests/conformance/recordings/ upward-preemption and case-f6-an-older-application-comes-first",
         "here: rm/scheduler/placement/allocator.py, rm/scheduler/placement/visit.py, "
         "rm/scheduler/preemption/queue_priority_container_candidate_selector.py; lessons 7 and 20",
     ),
