@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from am.programs.custom.source import load_master
+from am.programs.custom.source import load_master, odd_methods
 from yarn.errors import YarnException
 from yarnling.cli.chaos import run_once
 from yarnling.cli.run_summary import print_summary
@@ -20,16 +20,15 @@ from yarnling.cli.shared.start_file import write_start_file
 from yarnling.cli.simulate import seeds_progress
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.plan_text import plan_text
+from yarnling.labs.failing_run import Failure, explained
 from yarnling.labs.limits import LOAD_S, load_within
 from yarnling.labs.master import (
-    ENDLESS,
-    Failure,
     SeedResult,
-    explained,
     processes_plan,
-    run_seed,
+    run_seeds,
     start_file,
 )
+from yarnling.report.escapes import in_line
 from yarnling.report.listing import Listing
 
 PASSED, FAILED = 0, 1
@@ -46,7 +45,9 @@ def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json
     check_output_directory(output)
     path = file.absolute()
     with reading_arguments():
-        load_within(LOAD_S, path, load_master)
+        warnings = odd_methods(load_within(LOAD_S, path, load_master))
+    for warning in warnings:
+        notices().print(in_line(f"{file}: warning: {warning}"))
     results = _run(path, seeds)
     failed = [result for result in results if result.failed]
     failure: Failure | None = None
@@ -54,7 +55,7 @@ def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json
         failure = _explained(failed[0], path)
         _write(failure, output)
     if as_json:
-        print_json(_plain(results, failure, output))
+        print_json({**_plain(results, failure, output), "warnings": warnings})
     else:
         _print(results, failure, file, output, terminal())
     if failed or not on_processes:
@@ -66,16 +67,10 @@ def grade(file: Path, seeds: range, output: Path, *, on_processes: bool, as_json
 
 
 def _run(path: Path, seeds: range) -> list[SeedResult]:
-    """Judge by one seed after the other; no more after a run that had to be stopped."""
-    results: list[SeedResult] = []
+    """Judge by the seeds, and show how far it is."""
     with seeds_progress(notices(), is_shown=len(seeds) > 1 and notices().is_terminal) as progress, without_logs():
         task = progress.add_task(path.name, total=len(seeds))
-        for seed in seeds:
-            results.append(run_seed(path, seed))
-            progress.advance(task)
-            if ENDLESS in results[-1].failed:
-                break
-    return results
+        return run_seeds(path, seeds, lambda: progress.advance(task))
 
 
 def _explained(result: SeedResult, path: Path) -> Failure:
@@ -109,7 +104,7 @@ def _files(failure: Failure) -> dict[str, str]:
     """{name: text} of the files about a run that fails."""
     files = {"plan.yaml": plan_text(failure.plan)}
     if failure.page:
-        files["timeline.html"] = failure.page
+        files |= {"timeline.html": failure.page, "messages.txt": failure.messages}
     return files
 
 

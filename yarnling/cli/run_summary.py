@@ -18,6 +18,8 @@ from yarnling.report.listing import Listing
 
 REASONS_MAX = 20
 """Reasons that are printed; the rest is counted."""
+_NOTHING = "0 "
+"""The beginning of the figures of a check that found nothing to examine."""
 _VERDICT_STYLES = {RunVerdict.PASS: "green", RunVerdict.FAIL: "red", RunVerdict.CANNOT_TELL: "yellow"}
 
 
@@ -70,7 +72,7 @@ def exit_status(verdicts: list[RunVerdict]) -> int:
 
 
 def _faults_table(run: JudgedRun) -> Listing:
-    table = Listing("At", "Fault", "Target", "Effect")
+    table = Listing("After work began", "Fault", "Target", "Effect")
     for one in run.history.injected:
         table.add_row(f"{one.start_s - run.history.started_s:.1f} s", _name(one), one.target, _effect(one, run))
     return table
@@ -88,8 +90,11 @@ def _effect(fault: InjectedFault, run: JudgedRun) -> str:
 
 
 def _checks_table(checks: tuple[CheckResult, ...]) -> Listing:
+    """The checks, without those for which the plan has nothing: a service, a gang, a task that ran again."""
     table = Listing("Check", "Result", "Examined")
     for check in checks:
+        if check.figures.startswith(_NOTHING) and not (check.violations or check.blind):
+            continue
         state = (
             Text("violated", "red") if check.violations else Text("blind", "yellow") if check.blind else Text("holds")
         )

@@ -85,6 +85,7 @@ async def _wait_for_work(run: RunContext) -> None:
     while not run.notes.alive(ProcessRole.CONTAINER, ProcessRole.TASK):  # noqa: ASYNC110  files set no event
         await asyncio.sleep(POLL_S)
     run.history.started_s = now_s()
+    run.report("phase", "work has begun")
 
 
 async def _inject(run: RunContext, injection: FaultInjection) -> None:

@@ -108,6 +108,8 @@ def effect_of(fault: InjectedFault, history: History) -> str:
         parts = _on_rm(fault, history)
     elif scope is FaultScope.MASTER and fault.target:
         parts = _on_master(fault, history)
+    elif scope is FaultScope.CONTAINER and fault.target:
+        parts = _on_container(fault, history)
     return ", ".join(dict.fromkeys(parts))
 
 
@@ -151,6 +153,19 @@ def _on_master(fault: InjectedFault, history: History) -> list[str]:
     masters = history.spans_of(container.application_id, ProcessRole.MASTER)
     following = [master for master in masters if master.attempt > container.attempt_id.attempt]
     return [f"next attempt after {duration(1000 * (following[0].start_s - fault.start_s))}"] if following else []
+
+
+def _on_container(fault: InjectedFault, history: History) -> list[str]:
+    """The next run of a task in another container."""
+    container = ContainerId.parse(fault.target)
+    spans = history.spans_of(container.application_id, ProcessRole.CONTAINER, ProcessRole.TASK)
+    tasks = {span.task for span in spans if span.container_id == container} - {0}
+    again = [
+        span for span in spans if span.task in tasks and span.container_id != container and span.start_s > fault.start_s
+    ]
+    return [
+        f"task {span.task} started again after {duration(1000 * (span.start_s - fault.start_s))}" for span in again[:1]
+    ]
 
 
 def _first(changes: Iterable[ObservedChange], from_s: float, to_s: float, state: str) -> ObservedChange | None:

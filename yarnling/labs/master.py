@@ -9,50 +9,49 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from am.core.events import ContainerStarted, HeartbeatDone, Registered
 from am.programs.custom.core import MasterMistake
-from am.programs.custom.journal import confirmed_in
-from wire.event_log import LoggedStep
-from yarn.ids import ApplicationId, ContainerId
 from yarn.settings.resourcemanager import (
     AM_EXPIRY_INTERVAL,
     CONTAINER_ALLOCATION_EXPIRY_INTERVAL,
     NM_CLIENT_CONNECT_MAX_WAIT,
 )
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.checks import CheckResult
 from yarnling.faults.kinds import KINDS, FaultScope
 from yarnling.faults.plan import ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
-from yarnling.faults.plan_text import plan_text
 from yarnling.faults.verdict import RunVerdict
 from yarnling.labs.limits import TooSlow, processor_time
-from yarnling.report.space_time_page import TextSection, html_of
-from yarnling.run.names import Names, node_lifeline, short
-from yarnling.run.reader import run_of
-from yarnling.run.records import RecordedRun
-from yarnling.run.step_wording import Wording, effect_words, event_words, listed
-from yarnling.run.trace import Trace
-from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
-from yarnling.simulation.shrink import shrink
-from yarnling.simulation.trace_file import RunTrace
+from yarnling.whatif.parallel import cores, processes
 
 LASTS_S = 8.0
 STARTS_MAX_S = 2.0
 """Faults begin in the first seconds of a plan, while its job runs."""
 PROCESSOR_S = 20.0
 """The processor time that the run of one seed may take. It takes about half a second."""
-SHRINK_RUNS_MAX = 80
-SHRINK_EVENTS_MAX = 400_000
-SHRINK_PROCESSOR_S = 120.0
-LINES_MAX = 4
-"""The violations that are told of a run."""
 EXPECT = Expectations(heal=30.0, drain=30.0)
+PREEMPTION = "preemption"
+"""Not a fault: another user's application takes half of the cluster back."""
+RIVAL = "rival"
+PREEMPTING = {
+    "yarn.scheduler.capacity.root.queues": "default,rivals",
+    **{
+        f"yarn.scheduler.capacity.root.{queue}.{key}": value
+        for queue in ("default", "rivals")
+        for key, value in {"capacity": "50", "maximum-capacity": "100", "user-limit-factor": "2"}.items()
+    },
+    "yarn.scheduler.capacity.queue-mappings": f"u:{RIVAL}:root.rivals",
+    "yarn.resourcemanager.scheduler.monitor.enable": "true",
+    "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round": "1",
+    "yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor": "1",
+}
 SETTINGS = {
     AM_EXPIRY_INTERVAL.key: "200000",
     NM_CLIENT_CONNECT_MAX_WAIT.key: "1000",
@@ -60,42 +59,40 @@ SETTINGS = {
 }
 """An AM expires after 10 s of virtual time, and starts fail within a second. A container that nobody starts or releases
 is held for two minutes, longer than a run waits for the end of its job."""
+PARALLEL_FROM = 8
+"""With fewer seeds a process for each core does not pay."""
 ENDLESS = "the ApplicationMaster returns from its callbacks"
 """The check that fails if a run uses up its processor time."""
 NO_MISTAKE = "no callback fails"
 """The check that fails if a callback raises an exception or makes a call that is not possible."""
-_MISTAKE = re.compile(rf"{MasterMistake.__name__} after ([\d.]+ s): (.*)", re.DOTALL)
-_NODE = re.compile(r"\b(?:n|node-)(\d{1,5})(?::\d{1,5})?\b")
-"""The names that the simulation's machines have in messages."""
+REPEATABLE = "two runs of a seed are the same"
+"""The check that fails if the AM makes other calls after the same events."""
+MISTAKE = re.compile(rf"{MasterMistake.__name__} after ([\d.]+ s): (.*)", re.DOTALL)
+_MASTER_STEP = re.compile(r'\[\d+,"am ')
+"""The beginning of a step of an ApplicationMaster in the text of a trace."""
 _KINDS = (
     *("kill-container", "fail-container", "kill-node", "kill-master", "kill-rm", "pause-node", "stop-node"),
     *("pause-master", "pause-rm", "partition-node", "partition-nm-from-masters", "partition-masters-from-rm"),
     *("partition-nm-from-rm", "slow-node", "partition-nm-from-masters", "partition-nm-from-masters"),
 )
+RARE = ("lose-store", "move-application", PREEMPTION)
+"""Kinds that few seeds have, beside the others."""
+_RARE_EVERY = 8
+"""The period of the seeds that have one of the rare ones, too."""
 _DURATIONS_S = ((0.2, 1.0), (1.0, 3.0), (3.5, 6.0))
-_QUIET = Options(encode=False)
+QUIET = Options(encode=False)
 
 
 class SeedResult(Struct, frozen=True):
     """The result of one seed. `failed`: the names of the checks that failed. `run`: a run that failed.
 
-    `stopped`: why there is no run to explain, or "".
+    `stopped`: why there is no run to make smaller, or "".
     """
 
     seed: int
     failed: tuple[str, ...]
     run: SimulatedRun | None
     stopped: str = ""
-
-
-class Failure(Struct, frozen=True):
-    """A failing run, made smaller: its plan, what went wrong in sentences, and its timeline as a page."""
-
-    plan: Plan
-    seed: int
-    runs: int
-    sentences: tuple[str, ...]
-    page: str
 
 
 def start_file() -> str:
@@ -106,7 +103,7 @@ def start_file() -> str:
 def lab_plan(file: Path, seed: int) -> Plan:
     """The plan of a seed: a job of the AM in `file` on a small cluster, and one to three faults.
 
-    The number of the seed chooses the kind of the first one.
+    The number of the seed chooses the kind of the first one, and one seed in eight has a rare one in addition.
     """
     draw = random.Random(f"lab master {seed}")
     names = [_KINDS[seed % len(_KINDS)], *(draw.choice(_KINDS) for _ in range(draw.choice((0, 0, 1, 2))))]
@@ -114,7 +111,7 @@ def lab_plan(file: Path, seed: int) -> Plan:
     # More tasks than containers at once, so that containers are started all the time.
     tasks = round(nodes * draw.uniform(2, 9))
     work = WorkPlan(program=WorkProgram.CUSTOM, file=str(file), tasks=tasks, seconds=draw.choice((0.5, 1.0, 2.0)))
-    return Plan(
+    plan = Plan(
         name=f"master-{seed}",
         about=f"Lab 1, seed {seed}: {', '.join(names)}",
         cluster=ClusterPlan(nodes=nodes, memory_mb=512, same_ports=draw.random() < 0.5, settings=SETTINGS),
@@ -124,6 +121,18 @@ def lab_plan(file: Path, seed: int) -> Plan:
         expect=EXPECT,
         awaits_work=draw.random() < 0.5,
     )
+    return plan if seed % _RARE_EVERY else _with_rare(plan, RARE[seed // _RARE_EVERY % len(RARE)], draw)
+
+
+def _with_rare(plan: Plan, name: str, draw: random.Random) -> Plan:
+    """The plan with one of `RARE` in addition."""
+    about = f"{plan.about}, {name}"
+    if name != PREEMPTION:
+        return replace(plan, about=about, faults=(*plan.faults, _fault(name, draw)))
+    cluster = plan.cluster.model_copy(update={"settings": {**SETTINGS, **PREEMPTING}})
+    tasks = 2 * plan.cluster.nodes
+    rival = WorkPlan(program=WorkProgram.BATCH, tasks=tasks, seconds=1.0, at=0.5, users=(RIVAL,), may_fail=True)
+    return replace(plan, about=about, cluster=cluster, work=(*plan.work, rival))
 
 
 def processes_plan(file: Path) -> Plan:
@@ -170,7 +179,7 @@ def run_seed(file: Path, seed: int) -> SeedResult:
     """Judge the AM in `file` by the plan of one seed."""
     try:
         with processor_time(PROCESSOR_S, str(file)):
-            run = simulate(lab_plan(file, seed), seed, _QUIET)
+            run = simulate(lab_plan(file, seed), seed, QUIET)
     except TooSlow as slow:
         return SeedResult(seed, (ENDLESS,), None, slow.sentence(file))
     checks = tuple(_check_name(check) for check in run.judgement.checks if check.violations)
@@ -180,115 +189,64 @@ def run_seed(file: Path, seed: int) -> SeedResult:
 
 
 def _check_name(check: CheckResult) -> str:
-    return NO_MISTAKE if all(map(_MISTAKE.match, check.violations)) else check.name
+    return NO_MISTAKE if all(map(MISTAKE.match, check.violations)) else check.name
 
 
-def _violated(check: CheckResult, line: str) -> str:
-    """A violation in words. A mistake in a callback ends the run as an error of yarnling's would."""
-    if mistake := _MISTAKE.match(line):
-        return f"{NO_MISTAKE}: at {mistake[1]} {mistake[2]}"
-    return f"{check.name}: {line}"
+def run_seeds(file: Path, seeds: Sequence[int], ended: Callable[[], None]) -> list[SeedResult]:
+    """Judge the AM in `file` by many seeds, on all cores; no more after a run that had to be stopped.
+
+    `ended` is called after each seed. The first seed that fails, or the first one, runs twice more, because two runs of
+    a seed must be the same.
+    """
+    results: list[SeedResult] = []
+    for result in _judged(file, seeds):
+        results.append(result)
+        ended()
+        if ENDLESS in result.failed:
+            break
+    results.sort(key=lambda result: result.seed)
+    number = next((number for number, result in enumerate(results) if result.failed), 0)
+    if not results[number].stopped and (difference := difference_of_runs(file, results[number].seed)):
+        failed = (*results[number].failed, REPEATABLE)
+        results[number] = SeedResult(results[number].seed, failed, None, difference)
+    return results
 
 
-class _PageNames(Names):
-    """Names as on the page with the timeline: app 0001, c0001_000002."""
-
-    def application(self, application_id: ApplicationId) -> str:
-        return short(str(application_id))
-
-    def container(self, container_id: ContainerId) -> str:
-        return short(str(container_id))
-
-
-def _as_on_page(text: str) -> str:
-    """`text` with the names of the page: c0001_000002 for a container, nm-1 for machine 1."""
-    return _NODE.sub(lambda found: node_lifeline(int(found[1])), short(text))
+def _judged(file: Path, seeds: Sequence[int]) -> Iterator[SeedResult]:
+    """The results of the seeds, as they come."""
+    if len(seeds) < PARALLEL_FROM or cores() == 1:
+        yield from (run_seed(file, seed) for seed in seeds)
+        return
+    with processes(min(len(seeds), cores())) as pool:
+        for _, result in pool.outcomes(_judged_elsewhere, [(file, seed) for seed in seeds], lambda *_: None):
+            yield result
 
 
-def explained(result: SeedResult, file: Path) -> Failure:
-    """Make the run of a failing seed smaller, and say what went wrong in it."""
-    plan, runs = lab_plan(file, result.seed), 0
-    if result.run is None:
-        return Failure(plan, result.seed, 0, (result.stopped,), "")
+def _judged_elsewhere(work: tuple[Path, int], _: object) -> SeedResult:
+    """Judge by a seed in another process. The run itself is not sent back: it is large, and quickly made again."""
+    with without_logs():
+        return replace(run_seed(*work), run=None)
+
+
+def difference_of_runs(file: Path, seed: int) -> str:
+    """Run a seed twice, and say where the calls of the AM first differ; "" if they are the same."""
     try:
-        with processor_time(SHRINK_PROCESSOR_S, str(file)):
-            shrunk = shrink(result.run, options=_QUIET, runs_max=SHRINK_RUNS_MAX, events_max=SHRINK_EVENTS_MAX)
-            plan, runs = shrunk.plan, shrunk.runs
-    except TooSlow:
-        pass  # The plan as it was drawn fails too.
-    with processor_time(PROCESSOR_S, str(file)):
-        watched = _WatchedRun(plan, result.seed)
-    name = replace(plan, name=f"master-{result.seed}", about=f"Lab 1, seed {result.seed}, made smaller")
-    return Failure(name, result.seed, runs, watched.sentences(), watched.page(name))
+        with processor_time(2 * PROCESSOR_S, str(file)):
+            first, second = _steps_of_masters(file, seed), _steps_of_masters(file, seed)
+    except TooSlow as slow:
+        return slow.sentence(file)
+    differing = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
+    if not differing and len(first) == len(second):
+        return ""
+    at = ""
+    if differing:
+        now_ms, host, *_ = json.loads(differing[0][0])
+        at = f" from {(now_ms - START_MS) / 1000:.3f} s on, in {host.split('_')[-2].lstrip('0')}"
+    return f"Two runs of seed {seed} differ{at}: does your code read a clock, a file or random numbers?"
 
 
-class _WatchedRun:
-    """A run of which everything is recorded."""
-
-    def __init__(self, plan: Plan, seed: int) -> None:
-        self._lines: list[str] = []
-        self._steps: list[LoggedStep] = []
-        self._trace = RunTrace(self._lines.append, f"Lab 1, seed {seed}: what went wrong")
-        options = Options(traced=True, line=self._trace.line, observe=self._observe)
-        self._run = simulate(plan, seed, options)
-        self._trace.end(self._run.history)
-
-    def _observe(self, cluster: SimulatedCluster, trace: Trace) -> None:
-        self._trace.observe(cluster, trace)
-        trace.observers.append(self._note)
-
-    def _note(self, step: LoggedStep) -> None:
-        if step.host.startswith("am ") and not (isinstance(step.event, HeartbeatDone) and not step.effects):
-            self._steps.append(step)
-
-    def sentences(self) -> tuple[str, ...]:
-        """Say what went wrong: the violated checks, the faults before, and what the AM did last."""
-        history = self._run.history
-        lines = [_violated(check, line) for check in self._run.judgement.checks for line in check.violations]
-        told = [f"Violated: {_as_on_page(line)}." for line in dict.fromkeys(lines[:LINES_MAX])]
-        if not told:
-            told = ["The run did not fail when it was repeated: does your code read a clock, a file or random numbers?"]
-        happened = [
-            f"at {one.start_s:.3f} s {one.injection.kind.name} {short(one.target)}"
-            for one in history.injected
-            if not one.skipped
-        ]
-        told.append(
-            f"What failed in the cluster: {'; '.join(happened)}." if happened else "Nothing failed before that."
-        )
-        return (*told, *self._not_confirmed(), *self._last_words())
-
-    def _not_confirmed(self) -> tuple[str, ...]:
-        """The tasks that the job has not confirmed."""
-        tasks = sum(work.tasks for work in self._run.plan.work)
-        confirmed = {task for entries in self._run.history.journals.values() for task in confirmed_in(entries)}
-        missing = [str(task) for task in range(1, tasks + 1) if task not in confirmed]
-        return (f"Not confirmed: {'task' if len(missing) == 1 else 'tasks'} {listed(missing)}.",) if missing else ()
-
-    def _last_words(self) -> tuple[str, ...]:
-        """The last event that the AM had to react to, and its reaction."""
-        steps = [step for step in self._steps if not isinstance(step.event, ContainerStarted)]
-        if not steps:
-            return ("The ApplicationMaster never registered.",)
-        step, names = steps[-1], _PageNames()
-        words = Wording(names)
-        said = event_words(step.event, step.effects, names, words)
-        did = [text for effect in step.effects if (text := effect_words(effect, names, words))]
-        attempt = int(step.host.split("_")[-2])
-        answer = f"it {listed(did)}" if did else "it did nothing"
-        if isinstance(step.event, Registered):
-            said = "it was registered"
-        last = f"{_as_on_page(said)}; {_as_on_page(answer)}"
-        at_s = (step.now_ms - START_MS) / 1000
-        return (f"The last event of the ApplicationMaster, at {at_s:.3f} s in attempt {attempt}: {last}.",)
-
-    def page(self, plan: Plan) -> str:
-        """The timeline as a page, below the sentences and the plan."""
-        timeline: RecordedRun = run_of(map(json.loads, self._lines))
-        return html_of(
-            replace(timeline, from_ms=START_MS),
-            [
-                TextSection("What went wrong", self.sentences(), is_open=True),
-                TextSection("The plan", ("Made smaller while it fails in the same way.",), plain=plan_text(plan)),
-            ],
-        )
+def _steps_of_masters(file: Path, seed: int) -> list[str]:
+    """The steps of all attempts of the AM in a run, as text."""
+    lines: list[str] = []
+    simulate(lab_plan(file, seed), seed, Options(encode=False, traced=True, line=lines.append))
+    return [line for line in lines if _MASTER_STEP.match(line)]

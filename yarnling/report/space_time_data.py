@@ -7,8 +7,8 @@ mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ DETAILS_BYTES_MAX = 40_000_000
 """When all texts together are longer than this, further messages get no details."""
 REASON_MAX = 400
 _OUTCOMES = list(Outcome)
+OpensAt: TypeAlias = Callable[[Iterable[Moment]], Moment | None]
 
 
 class _Texts:
@@ -51,8 +52,11 @@ class _Texts:
         return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
 
 
-def page_data(timeline: RecordedRun, names: Names | None = None) -> dict[str, Any]:
-    """The data of the page. `names`: what applications and containers are called, instead of ids in short."""
+def page_data(timeline: RecordedRun, names: Names | None = None, opens_at: OpensAt = opening) -> dict[str, Any]:
+    """The data of the page. `names`: what applications and containers are called, instead of ids in short.
+
+    `opens_at`: chooses the moment at which the page opens.
+    """
     say = short if names is None else names.within
     texts = _Texts()
     places = {lifeline.name: index for index, lifeline in enumerate(timeline.lifelines)}
@@ -82,7 +86,7 @@ def page_data(timeline: RecordedRun, names: Names | None = None) -> dict[str, An
             for fault in timeline.faults
             if not fault.hosts or any(host in places for host in fault.hosts)
         ],
-        **_moments(timeline, say),
+        **_moments(timeline, say, opens_at),
         "texts": texts.all,
     }
 
@@ -93,14 +97,14 @@ def _applications(timeline: RecordedRun) -> list[str]:
     return sorted(found - {""})
 
 
-def _moments(timeline: RecordedRun, say: Callable[[str], str]) -> dict[str, Any]:
+def _moments(timeline: RecordedRun, say: Callable[[str], str], opens_at: OpensAt) -> dict[str, Any]:
     """The moments as [time, kind, text, kind of the item, its number], and the number of the one to open at."""
     items: dict[int, tuple[int, int]] = {}
     for kind, records in enumerate((timeline.calls, timeline.changes, timeline.decisions)):
         items |= {id(record): (kind, number) for number, record in enumerate(records)}
     titles = {one.name: one.title for one in timeline.lifelines if one.role is not Role.AM}
     found = moments_of(timeline, lambda name: titles.get(name) or say(name))
-    first = opening(found)
+    first = opens_at(found)
 
     def row(moment: Moment) -> list[object]:
         at_ms = max(0, moment.at_ms - timeline.from_ms)

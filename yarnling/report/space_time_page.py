@@ -14,7 +14,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from yarnling.report.page import Picture
-from yarnling.report.space_time_data import embedded, page_data
+from yarnling.report.space_time_data import OpensAt, embedded, page_data
+from yarnling.run.moments import opening
 from yarnling.run.names import Names
 from yarnling.run.records import RecordedRun
 
@@ -40,15 +41,17 @@ def html_of(
     sections: Sequence[TextSection] = (),
     pictures: Sequence[Picture] = (),
     names: Names | None = None,
+    opens_at: OpensAt = opening,
 ) -> str:
     """The page as one HTML document. `pictures`: above the diagram, with the first section.
 
-    `names`: what applications and containers are called, instead of ids in short.
+    `names`: what applications and containers are called, instead of ids in short. `opens_at`: chooses the moment at
+    which the page opens.
     """
     environment = Environment(
         loader=PackageLoader("yarnling.report", "space_time"), autoescape=True, undefined=StrictUndefined
     )
-    data = page_data(timeline, names)
+    data = page_data(timeline, names, opens_at)
     return environment.get_template("page.html").render(
         title=timeline.title,
         sections=sections,

@@ -13,6 +13,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from rich.text import Text as Styled
 
+from yarnling.report.space_time_data import shortened_message, titles_of_nodes
+from yarnling.run.names import short
+from yarnling.run.records import LOST, RecordedRun, Role
+from yarnling.run.wording import reply_label, request_label
+
 WORDS_MIN = 30
 """The columns that the words beside the lifelines have at least."""
 _TIME = 8
@@ -104,3 +109,63 @@ def table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> list[D
     lines = [columns, *rows]
     texts = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
     return [DrawnLine(texts[0].rstrip(), "bold"), *(DrawnLine(text.rstrip()) for text in texts[1:])]
+
+
+def run_lines(run: RecordedRun, from_ms: int, most: int, room: int) -> list[DrawnLine]:
+    """Draw the calls and faults of a recorded run from a time on, at most `most` of them.
+
+    Times are seconds since the start of the run. Heartbeats without news are only counted.
+    """
+    steps = [step for step in _steps(run) if step.at_ms >= from_ms]
+    shown, left = steps[:most], len(steps) - most
+    used = {place for step in shown for place in (step.place, step.target)}
+    participants = [one.title for one in run.lifelines if one.title in used]
+    if not participants:
+        return []
+    diagram = TextDiagram(participants, room)
+    lines, quiet = [diagram.head], 0
+    for step in shown:
+        if step.is_quiet:
+            quiet += 1
+            continue
+        if quiet:
+            lines += diagram.gap(f"({quiet} {'call' if quiet == 1 else 'calls'} without news)")
+            quiet = 0
+        at_ms = step.at_ms - run.from_ms
+        if step.target:
+            lines += diagram.arrow(at_ms, step.place, step.target, step.words, "")
+        else:
+            lines += diagram.mark(at_ms, step.place, f"* {step.words}", "")
+    return [*lines, *(diagram.gap(f"({left} more)") if left > 0 else ())]
+
+
+class _Step(Struct, frozen=True):
+    """A message from `place` to `target`, or if that is "" something that happens at `place`."""
+
+    at_ms: int
+    place: str
+    target: str
+    words: str
+    is_quiet: bool = False
+
+
+def _steps(run: RecordedRun) -> list[_Step]:
+    """The requests, the replies that say something, and the faults of a run, by time."""
+    titles = {one.name: one.title for one in run.lifelines}
+    nodes = titles_of_nodes(run)
+    found = []
+    for call in (shortened_message(one, nodes) for one in run.calls):
+        source, target, said = titles[call.source], titles[call.target], reply_label(call)
+        found.append(_Step(call.sent_ms, source, target, request_label(call), call.is_quiet))
+        if call.outcome in LOST:
+            found.append(_Step(call.over_ms or call.sent_ms, source, "", f"{call.rpc}: {said}"))
+        elif said and call.replied_ms is not None:
+            found.append(_Step(call.replied_ms, target, source, f"reply to {call.rpc}: {said}", call.is_quiet))
+    for fault in run.faults:
+        hosts = [titles[name] for name in fault.hosts if name in titles]
+        words = f"{fault.kind} {', '.join(hosts) or short(fault.target)}"
+        place = hosts[0] if hosts else next((one.title for one in run.lifelines if one.role is Role.RM), "")
+        found.append(_Step(fault.from_ms, place, "", words))
+        if fault.until_ms is not None:
+            found.append(_Step(fault.until_ms, place, "", f"the end of {words}"))
+    return sorted(found, key=lambda step: step.at_ms)

@@ -155,6 +155,12 @@ def opening(moments: Iterable[Moment]) -> Moment | None:
     return first
 
 
+def opening_at_fault(moments: Iterable[Moment]) -> Moment | None:
+    """The first fault or other action on the cluster; without one the moment at which any view opens."""
+    found = list(moments)
+    return next((moment for moment in found if moment.kind is MomentKind.DONE), opening(found))
+
+
 def moments_of(run: RecordedRun, name: Callable[[str], str]) -> tuple[Moment, ...]:
     """The moments of a whole run, in order, on the clock of the run."""
     finder = MomentFinder(name)

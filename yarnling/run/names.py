@@ -96,9 +96,10 @@ def amount(resource: Resource) -> str:
 def short(text: str) -> str:
     """`text` with ids in short: container_1700000000000_0001_01_000002 is c0001_000002, application_..._0001 app 0001.
 
-    Attempts after the first are named: c0001#2_000001.
+    Attempts after the first are named: c0001#2_000001; so is the epoch of ids after a restart of the ResourceManager:
+    c0001_e1_000001.
     """
-    text = _CONTAINER.sub(lambda found: f"c{found[2]}{_attempt(found[3])}_{found[4]}", text)
+    text = _CONTAINER.sub(lambda found: f"c{found[2]}{_attempt(found[3])}_{_epoch(found[1])}{found[4]}", text)
     text = _ATTEMPT.sub(lambda found: f"app {found[1]} attempt {int(found[2])}", text)
     return _APPLICATION.sub(lambda found: f"app {found[1]}", text)
 
@@ -120,6 +121,10 @@ def shortened(value: Any, nodes: Mapping[str, str], say: Callable[[str], str] = 
 
 def _attempt(digits: str) -> str:
     return "" if int(digits) == 1 else f"#{int(digits)}"
+
+
+def _epoch(digits: str | None) -> str:
+    return f"e{int(digits)}_" if digits and int(digits) else ""
 
 
 def node_lifeline(number: int) -> str:

@@ -20,7 +20,7 @@ class DaskRunner:
         self._client = client
 
     def outcomes(
-        self, work: Work[Figures | Refused], runs: Sequence[SideRun], report: Report
+        self, work: Work[SideRun, Figures | Refused], runs: Sequence[SideRun], report: Report
     ) -> Iterator[tuple[int, Figures | Refused]]:
         """The number of each run, from 0, with the outcome of its work, in the order in which they end.
 
@@ -33,6 +33,6 @@ class DaskRunner:
             yield numbers[future], outcome
 
 
-def run_alone(work: Work[Figures | Refused], run: SideRun) -> Figures | Refused:
+def run_alone(work: Work[SideRun, Figures | Refused], run: SideRun) -> Figures | Refused:
     """The outcome of the work, of which nobody follows the progress."""
     return work(run, lambda _: True)

@@ -37,7 +37,7 @@ class Runner(Protocol):
     """Runs simulations: in processes of this machine, or elsewhere."""
 
     def outcomes(
-        self, work: Work[Figures | Refused], runs: Sequence[SideRun], report: Report
+        self, work: Work[SideRun, Figures | Refused], runs: Sequence[SideRun], report: Report
     ) -> Iterator[tuple[int, Figures | Refused]]:
         """The number of each run, from 0, with the outcome of its work, in the order in which they end."""
         ...
@@ -47,7 +47,7 @@ class RunnerInThisProcess:
     """Runs simulations one after another, without other processes."""
 
     def outcomes(
-        self, work: Work[Figures | Refused], runs: Sequence[SideRun], report: Report
+        self, work: Work[SideRun, Figures | Refused], runs: Sequence[SideRun], report: Report
     ) -> Iterator[tuple[int, Figures | Refused]]:
         """The number of each run, from 0, with the outcome of its work, in their order."""
         for number, run in enumerate(runs):

@@ -20,12 +20,14 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import HowFar, Progress
 from yarnling.whatif.sides import SideRun, run_once
 
+R = TypeVar("R")
 T = TypeVar("T")
 Outcome: TypeAlias = tuple[Figures, WhatIfResult | None]
 Report: TypeAlias = Callable[[int, HowFar], None]
 """Called with the number of a run, from 0, and how far it is."""
-Work: TypeAlias = Callable[[SideRun, Progress], T]
-"""Simulates: a function of a module, which another process can import. It ends early if its progress returns False."""
+Work: TypeAlias = Callable[[R, Progress], T]
+"""Simulates a run: a function of a module, which another process can import. It ends early if its progress returns
+False."""
 POLL_S = 0.2
 
 
@@ -54,7 +56,7 @@ class ProcessesOfRuns:
         self._executor = executor
         self._times = times
 
-    def outcomes(self, work: Work[T], runs: Sequence[SideRun], report: Report) -> Iterator[tuple[int, T]]:
+    def outcomes(self, work: Work[R, T], runs: Sequence[R], report: Report) -> Iterator[tuple[int, T]]:
         """The number of each run, from 0, with the outcome of its work, in the order in which they end."""
         with _ctrl_c_waits():
             numbers = {self._executor.submit(_run, work, number, run): number for number, run in enumerate(runs)}
@@ -125,7 +127,7 @@ def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, HowFar]], stop: Event
 def _nothing() -> None: ...
 
 
-def _run(work: Work[T], number: int, run: SideRun) -> T:
+def _run(work: Work[R, T], number: int, run: R) -> T:
     def progress(how_far: HowFar) -> bool:
         _Shared.times.put((number, how_far))
         return not _Shared.stop.is_set()

@@ -16,6 +16,8 @@ SOURCE_MAX = 1_000_000
 _CALLBACKS = ("registered", "allocated", "started", "start_failed", "ended", "heartbeat")
 _INDISPENSABLE = ("allocated", "ended")
 """Without these callbacks no task can be started, or confirmed when it is done."""
+_SIMILAR = 0.75
+"""The similarity of names from which on one may be a misspelling of the other, 0..1."""
 
 
 def read_source(path: Path) -> str:
@@ -70,13 +72,24 @@ def load_master(path: Path) -> type[TaskMaster]:
     return last[0]
 
 
+def odd_methods(master: type[TaskMaster]) -> list[str]:
+    """The methods that YARN does not call, and whose names are like those of callbacks that are not there."""
+    found: list[str] = []
+    for name in vars(master):
+        absent = [each for each in _CALLBACKS if getattr(master, each) is getattr(TaskMaster, each)]
+        similar = difflib.get_close_matches(name, absent, 1, _SIMILAR)
+        if similar and not hasattr(TaskMaster, name):
+            found.append(f"{master.__name__}.{name} is not a callback (is {similar[0]!r} meant?)")
+    return found
+
+
 def _missing_callbacks(master: type[TaskMaster]) -> list[str]:
     """The callbacks without which no job can end, with the method that may be a misspelling of each."""
     own = [name for name in vars(master) if name not in vars(TaskMaster)]
     faults: list[str] = []
     for name in _INDISPENSABLE:
         if getattr(master, name) is getattr(TaskMaster, name):
-            similar = difflib.get_close_matches(name, own, 1, 0.75)
+            similar = difflib.get_close_matches(name, own, 1, _SIMILAR)
             hint = f" (is {similar[0]!r} meant?)" if similar else ""
             faults.append(f"{master.__name__} has no callback {name!r}{hint}: without it no job can succeed")
     return faults

@@ -20,7 +20,7 @@ from am.core.events import (
 )
 from am.programs.custom.core import ACTIONS_MAX, MasterMistake, TaskMaster, TaskMasterApplication
 from am.programs.custom.journal import JournalFile, read_journal
-from am.programs.custom.source import load_master
+from am.programs.custom.source import load_master, odd_methods
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -207,6 +207,15 @@ def test_a_file_without_one_class_that_can_be_called_is_refused(tmp_path: Path, 
     with pytest.raises(InvalidArgumentException) as error:
         load_master(path)
     assert message in error.value.message
+
+
+def test_a_method_with_a_name_like_a_callback_is_odd(tmp_path: Path) -> None:
+    path = tmp_path / "master.py"
+    callbacks = "    def allocated(self, *_): pass\n    def ended(self, *_): pass\n"
+    path.write_text(f"{MINE}{callbacks}    def start_fail(self, *_): pass\n    def wait(self): pass\n")
+    assert odd_methods(load_master(path)) == ["Mine.start_fail is not a callback (is 'start_failed' meant?)"]
+    path.write_text(f"{MINE}{callbacks}    def start_failed(self, *_): pass\n    def start_fail(self, *_): pass\n")
+    assert odd_methods(load_master(path)) == []
 
 
 def test_a_file_is_executed_for_each_attempt(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.yarnling.faults.stories import APP, Story
 from yarn.states import YarnApplicationState
-from yarnling.faults.history import ObservedChange
+from yarnling.faults.history import ObservedChange, ProcessRole
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.plan import ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.verdict import RunVerdict, effect_of, judge
@@ -117,3 +117,15 @@ def test_the_effect_of_a_killed_am_is_the_start_of_the_next() -> None:
     (killed,) = story.history.injected
     story.history.injected[0] = killed = type(killed)(killed.injection, 20.0, None, "container_1_0001_01_000001")
     assert effect_of(killed, story.history) == "next attempt after 1.5 s"
+
+
+def test_the_effect_of_a_killed_container_is_the_next_start_of_its_task() -> None:
+    story = Story(WorkProgram.CUSTOM).am(2.0, 20.0)
+    story.process(3.0, 4.0, role=ProcessRole.TASK, number=2, task=7, status=None)
+    story.process(3.5, 6.0, role=ProcessRole.TASK, number=3, task=8)
+    story.process(5.2, 8.0, role=ProcessRole.TASK, number=4, task=7)
+    story.fault("kill-container", 4.0, None)
+    (killed,) = story.history.injected
+    story.history.injected[0] = killed = type(killed)(killed.injection, 4.0, None, "container_1_0001_01_000002")
+    assert effect_of(killed, story.history) == "task 7 started again after 1.2 s"
+    assert effect_of(type(killed)(killed.injection, 4.0, None, "container_1_0001_01_000003"), story.history) == ""

@@ -13,15 +13,19 @@ from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.plan_file import parse_plan
 from yarnling.faults.plan_text import plan_text
 from yarnling.labs import master as lab
+from yarnling.labs.failing_run import explained
 from yarnling.labs.limits import TooSlow, processor_time
 from yarnling.labs.master import (
     ENDLESS,
     NO_MISTAKE,
+    RARE,
+    REPEATABLE,
     SeedResult,
-    explained,
+    difference_of_runs,
     lab_plan,
     processes_plan,
     run_seed,
+    run_seeds,
     start_file,
 )
 
@@ -135,3 +139,61 @@ def test_the_command_passes_the_solution(tmp_path: Path) -> None:
     status, output = invoke(str(SOLUTION), "--seed", "1", "-o", str(tmp_path / "out"))
     assert (status, output.strip().splitlines()[-1]) == (0, "1 of 1 seeds pass")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_many_seeds_are_judged_on_all_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "cores", lambda: 2)
+    monkeypatch.setattr(lab, "PARALLEL_FROM", 2)
+    path = written(tmp_path, ("        if self.waiting:", "        if self.wanted:"))
+    ended: list[None] = []
+    with without_logs():
+        results = run_seeds(path, range(1, 4), lambda: ended.append(None))
+    assert [(one.seed, one.failed) for one in results] == [(seed, (NO_MISTAKE,)) for seed in (1, 2, 3)]
+    assert len(ended) == 3
+    with without_logs():
+        assert "Not confirmed: task" in "\n".join(explained(results[0], path).sentences)
+
+
+def test_an_am_that_draws_random_numbers_is_found(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        ("from am.programs", "import random\n\nfrom am.programs"),
+        ("self.waiting.pop(0)", "self.waiting.pop(random.randrange(len(self.waiting)))"),
+    )
+    with without_logs():
+        (result,) = run_seeds(path, [1], lambda: None)
+        assert REPEATABLE in result.failed
+        said = explained(result, path).sentences
+    assert said[0].startswith("Two runs of seed 1 differ from ")
+    assert said[0].endswith("does your code read a clock, a file or random numbers?")
+
+
+def test_an_am_that_reads_nothing_makes_the_same_calls_again() -> None:
+    with without_logs():
+        assert difference_of_runs(SOLUTION, 1) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [8, 16, 24])
+def test_the_solution_passes_the_rare_seeds(number: int) -> None:
+    assert lab_plan(SOLUTION, number).about.endswith(RARE[number // 8 % 3])
+    assert judged(SOLUTION, number).failed == ()
+
+
+def test_a_seed_with_preemption_takes_containers_of_the_job_back(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        (
+            "        task = self.task_of.pop(container, None)",
+            "        assert exit_status != -102\n        task = self.task_of.pop(container, None)",
+        ),
+    )
+    assert judged(path, 16).failed == (NO_MISTAKE,)
+
+
+def test_a_method_with_the_name_of_nearly_a_callback_is_warned_of(tmp_path: Path) -> None:
+    path = written(tmp_path, ("def start_failed", "def start_fail"))
+    status, output = invoke(str(path), "--seed", "1", "-o", str(tmp_path / "out"))
+    assert status in (0, 1)
+    assert "warning: Master.start_fail is not a callback (is 'start_failed' meant?)" in output

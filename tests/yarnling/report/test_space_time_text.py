@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from yarnling.report.space_time_text import DrawnLine, TextDiagram
+from yarnling.report.space_time_text import DrawnLine, TextDiagram, run_lines
+from yarnling.run.records import Call, Lifeline, Outcome, RecordedFault, RecordedRun, Role
 
 
 def test_arrows_marks_and_gaps_are_drawn_on_the_lifelines() -> None:
@@ -34,3 +35,29 @@ def test_words_are_wrapped_beside_the_lifelines() -> None:
 def test_a_message_to_somebody_without_a_lifeline_has_no_arrow() -> None:
     (line,) = TextDiagram(("RM",), 80).arrow(0, "client", "RM", "submit", "")
     assert line.text == "   0.000      │     submit"
+
+
+def test_a_recorded_run_is_drawn_from_a_time_on_with_its_faults() -> None:
+    lines = (Lifeline("rm", Role.RM, "RM"), Lifeline("nm-1", Role.NM, "NM-1"), Lifeline("nm-2", Role.NM, "NM-2"))
+    calls = (
+        Call("nm-1", "rm", "registerNodeManager", 1_000, outcome=Outcome.ANSWERED, replied_ms=1_001),
+        *(
+            Call("nm-1", "rm", "nodeHeartbeat", at_ms, outcome=Outcome.ANSWERED, replied_ms=at_ms + 1, is_quiet=True)
+            for at_ms in (3_000, 4_000)
+        ),
+        Call("nm-1", "rm", "nodeHeartbeat", 5_000, over_ms=5_500, outcome=Outcome.REQUEST_LOST),
+        Call("nm-1", "rm", "nodeHeartbeat", 6_000, outcome=Outcome.REFUSED, error="too late", replied_ms=6_001),
+    )
+    fault = RecordedFault("kill-container", 3_500, None, (), "container_1700000000000_0001_01_000002")
+    run = RecordedRun("run", 500, 9_000, lines, calls, faults=(fault,))
+    assert [line.text for line in run_lines(run, 2_000, 6, 80)] == [
+        "             RM      NM-1",
+        "              ┊        ┊     (1 call without news)",
+        "   3.000      *        │     * kill-container c0001_000002",
+        "              ┊        ┊     (1 call without news)",
+        "   4.500      │<───────┤     nodeHeartbeat",
+        "   5.000      │        *     * nodeHeartbeat: request lost",
+        "   5.500      │<───────┤     nodeHeartbeat",
+        "              ┊        ┊     (1 more)",
+    ]
+    assert run_lines(run, 9_000, 6, 80) == []
