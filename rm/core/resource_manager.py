@@ -266,8 +266,14 @@ class ResourceManagerCore:
         self._bridge.notify(notice)
 
     def _recover(self, event: StateLoaded) -> None:
+        """Restore labels and applications, and then update the queues: in Hadoop the labels of nodes arrive when the
+        recovered attempts are there, and some of these are activated although there is no node yet.
+        """
         self._labels.recover(event.state.node_labels)
         self._app_manager.recover(event.state)
+        self._dispatcher.drain()
+        if event.state.node_labels.given and self.scheduler.labels.enabled:
+            self.scheduler.nodes_remapped((), self.context.now_ms)
 
     def _application_save_failed(self, event: ApplicationSaveFailed) -> None:
         """Reject a new application. One that is ending already is not rejected; its end is stored later."""

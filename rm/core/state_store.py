@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.core.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
+from rm.core.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.core.lifecycle_events import AppNewSaved, AppUpdateSaved, AttemptNewSaved, AttemptUpdateSaved
 from rm.core.states import RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
@@ -68,7 +68,7 @@ class PersistentStateStore(StateStore):
     """
 
     def store_application(self, data: ApplicationStateData) -> None:
-        self._dispatcher.emit(SaveApplication(data, Saving.NEW))
+        self.write(SaveApplication(data, Saving.NEW))
 
     def end_application(self, data: ApplicationStateData, state: RMAppState, diagnostics: str, finish_ms: int) -> None:
         """Store the final state without what only the AM needed, for example credentials
@@ -77,19 +77,23 @@ class PersistentStateStore(StateStore):
         acls = ContainerLaunchContext(application_acls=data.submission.am_container.application_acls)
         pruned = replace(data.submission, am_container=acls)
         data = replace(data, submission=pruned, state=state, diagnostics=diagnostics, finish_ms=finish_ms)
-        self._dispatcher.emit(SaveApplication(data, Saving.FINAL))
+        self.write(SaveApplication(data, Saving.FINAL))
 
     def change_application(self, data: ApplicationStateData) -> None:
-        self._dispatcher.emit(SaveApplication(data, Saving.CHANGE))
+        self.write(SaveApplication(data, Saving.CHANGE))
 
     def remove_application(self, application_id: ApplicationId) -> None:
-        self._dispatcher.emit(RemoveApplication(application_id))
+        self.write(RemoveApplication(application_id))
 
     def store_attempt(self, data: ApplicationAttemptStateData) -> None:
-        self._dispatcher.emit(SaveAttempt(data, Saving.NEW))
+        self.write(SaveAttempt(data, Saving.NEW))
 
     def end_attempt(self, data: ApplicationAttemptStateData) -> None:
-        self._dispatcher.emit(SaveAttempt(data, Saving.FINAL))
+        self.write(SaveAttempt(data, Saving.FINAL))
 
     def change_node_labels(self, labels: NodeLabelState) -> None:
-        self._dispatcher.emit(SaveNodeLabels(labels))
+        self.write(SaveNodeLabels(labels))
+
+    def write(self, effect: StoreEffect) -> None:
+        """Let the shell store a record."""
+        self._dispatcher.emit(effect)

@@ -142,7 +142,7 @@ class RecordedCluster:
         if "rack" in action:
             self._racks[host] = action["rack"]
         node = RecordedNode(host, self._racks.get(host, "/default-rack"), _resource(action["resource"]))
-        response = self.rm.call(RegisterNode(0, node.registration(), node.rack))
+        response = self.rm.call(RegisterNode(0, node.registration(healthy=action.get("healthy", True)), node.rack))
         assert isinstance(response, RegisterNodeManagerResponse)
         reply["action"] = response.action.name
         self.nodes[host] = node

@@ -44,7 +44,7 @@ ACTIONS: list[tuple[Action, str | None, float]] = [
     (node_actions.decommission, "decommissioning", 1.5),
     (node_actions.drain, "decommissioning", 2),
     (node_actions.recommission_or_rejoin, "decommissioning", 3.75),
-    (restarts.restart, "restart", 1.5),
+    (restarts.restart, "restart", 3),
     (restarts.resync, "restart", 2),
     (restarts.end_wait, "restart", 1),
     (app_actions.move, "moves", 3),
@@ -88,6 +88,7 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
     root = grow(rng, shape)
     fixed, auto_parents = _fixed(rng, features, shape, root)
     draft = Draft(rng, features, shape, root, fixed, resource_types, auto_parents)
+    draft.keeps_containers = cluster.get(settings.WORK_PRESERVING, "true") == "true"
     if "appnames" in features and "mappings" in features:
         cluster |= settings.application_mappings(rng, root)
     configuration = {**cluster, **fixed, **properties(root, shape)}

@@ -37,8 +37,8 @@ class RecordedNode:
         self._peak = 0
         self._known: dict[ContainerId, RMContainer] = {}
 
-    def registration(self) -> RegisterNodeManagerRequest:
-        return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource)
+    def registration(self, *, healthy: bool = True) -> RegisterNodeManagerRequest:
+        return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource, health=NodeHealth(healthy=healthy))
 
     def registration_again(self) -> RegisterNodeManagerRequest:
         """The registration of a NodeManager that kept what it has."""

@@ -25,6 +25,7 @@ OTHERWISE = {
     "fault-half-a-refresh": (7, "queue/root.a/state"),
     "fault-managed-parent-with-children": (4, "reply/error"),
     "fault-shrinking-request": (11, "app/y@/pending"),
+    "fault-kept-after-a-restart": (22, "app/j1/attempt"),
 }
 """{recording: (step, key) at which the core does not follow Hadoop} (docs/fidelity.md). The others it follows, or the
 comparison ends at Hadoop's exception."""

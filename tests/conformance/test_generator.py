@@ -78,6 +78,7 @@ def test_basic_scenarios_have_percentages_and_memory_alone() -> None:
         ("labels", "label_nodes"),
         ("expiry", "expire_container"),
         ("preemption", "preempt"),
+        ("restart", "restart_rm"),
     ],
 )
 def test_a_feature_shows_in_the_steps(feature: str, op: str) -> None:
@@ -139,6 +140,21 @@ def test_a_wrong_name_lists_what_there_is() -> None:
 
 def test_every_action_belongs_to_a_feature_that_there_is() -> None:
     assert {feature for _, feature, _ in ACTIONS} <= {None, *CHANCES}
+
+
+def test_restarts_are_unquiet() -> None:
+    """Nodes come back in all ways, and a restart may bring another configuration."""
+    steps = [step for seed in range(60) for step in generate(seed, 200, parse("restart,reconfigured")).steps]
+    assert any("properties" in step for step in steps if step["op"] == "restart_rm")
+    assert any(step.get("healthy") is False for step in steps if step["op"] == "register_node")
+    assert any(step["op"] == "resync" for step in steps)
+
+
+def test_nothing_is_kept_across_attempts_without_work_preserving_recovery() -> None:
+    for seed in range(40):
+        scenario = generate(seed, 200, parse("restart,keep"))
+        if scenario.configuration["yarn.resourcemanager.work-preserving-recovery.enabled"] == "false":
+            assert not any("keep_containers" in step for step in scenario.steps)
 
 
 def _ops(scenario: Scenario) -> set[str]:

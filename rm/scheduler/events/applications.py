@@ -79,13 +79,17 @@ class Applications:
     def add_recovered(
         self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
     ) -> None:
-        """Add an application that was accepted before a restart, without checking limits (addApplicationOnRecovery)."""
+        """Add an application that was accepted before a restart (addApplicationOnRecovery).
+
+        A refusal by limits is ignored, but as in Hadoop a full or stopped leaf does not note the user.
+        """
         try:
             leaf = recovered_leaf(queue, placed=placed, tree=self._tree)
         except SubmissionRefused as refusal:
             self._context.notify(QueueMissing(application_id, str(refusal)))
             return
-        leaf.users.get_or_add(user)
+        with suppress(AccessControlException):
+            check_submission(leaf, application_id, user)
         self._enter(application_id, leaf, user, priority)
 
     def _enter(self, application_id: ApplicationId, leaf: LeafQueue, user: str, priority: int) -> None:

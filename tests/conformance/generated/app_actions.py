@@ -17,7 +17,8 @@ race between Hadoop's threads decides whether the next attempt gets the report a
 def submit(draft: Draft, leaf: Queue | None = None) -> App:
     """Submit an application; mostly its AM starts and requests containers."""
     rng = draft.rng
-    app = App(f"a{len(draft.apps) + 1}", keeps=rng.random() < (0.7 if draft.has("keep") else 0.2))
+    keeps = rng.random() < (0.7 if draft.has("keep") else 0.2)
+    app = App(f"a{len(draft.apps) + 1}", keeps=keeps and draft.keeps_containers)
     draft.apps.append(app)
     fields = _submission(draft, app, leaf or draft.leaf())
     draft.do("submit", app=app.name, **fields)

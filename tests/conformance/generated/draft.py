@@ -25,7 +25,11 @@ class App:
 
 @dataclass(slots=True)
 class Draft:
-    """`fixed`: the scheduler's keys that refreshes repeat. `nodes`: {host: its registration}. `lost`: of those."""
+    """`fixed`: the scheduler's keys that refreshes repeat. `nodes`: {host: its registration}. `lost`: of those.
+
+    `keeps_containers`: applications may keep containers across attempts. Hadoop's ResourceManager exits after a restart
+    without work-preserving recovery when an attempt of such an application ends.
+    """
 
     rng: random.Random
     features: frozenset[str]
@@ -38,6 +42,7 @@ class Draft:
     nodes: dict[str, Json] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     steps: list[Json] = field(default_factory=list)
+    keeps_containers: bool = True
 
     def has(self, feature: str) -> bool:
         return feature in self.features

@@ -62,7 +62,8 @@ _OF_PREEMPTION: dict[str, float] = {
 }
 
 _OF_RESTARTS: dict[str, float] = {
-    "restart": 0.5,  # the ResourceManager restarts, with or without work-preserving recovery
+    "restart": 1,  # the ResourceManager restarts, with or without work-preserving recovery
+    "reconfigured": 0.4,  # with other capacities, limits or queues than before
 }
 
 CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION, **_OF_RESTARTS}
@@ -81,6 +82,7 @@ NEEDS = {
     "balance": "preemption",
     "upward": "preemption",
     "autocreate": "weight",
+    "reconfigured": "restart",
 }
 """{feature: the feature it depends on}; choosing the first chooses the second, except a notation."""
 
@@ -97,7 +99,11 @@ SETS: dict[str, frozenset[str]] = {
         {"percent", "absolute", "weight", *_OF_PREEMPTION, "priority", "fair", "weights", "dominant", "faults"}
         | {"keep", "moves", "refresh", "deep"}
     ),
-    "restarts": frozenset({"percent", "weight", "locality", "faults", "fair", "priority", *_OF_RESTARTS}),
+    "restarts": frozenset(
+        {"percent", "absolute", "weight", *_OF_RESTARTS, *_OF_PREEMPTION, "locality", "dominant", "labels", "faults"}
+        | {"health", "fair", "priority", "parallel", "refresh", "autocreate", "keep", "moves", "updates", "blacklist"}
+        | {"requestids", "expiry"}
+    ),
     "random": frozenset({*NOTATIONS, *CHANCES}) - _OF_PREEMPTION.keys() - _OF_RESTARTS.keys(),
     "all": frozenset({*NOTATIONS, *CHANCES}) - _OF_RESTARTS.keys(),
 }

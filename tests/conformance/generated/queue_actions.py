@@ -12,6 +12,12 @@ def refresh(draft: Draft) -> None:
 
 def change_numbers(draft: Draft) -> None:
     """Other capacities, maximums and limits for the same queues."""
+    draw_numbers(draft)
+    refresh(draft)
+
+
+def draw_numbers(draft: Draft) -> None:
+    """Draw other capacities, maximums and limits; the next refresh or start has them."""
     rng = draft.rng
     for queue in draft.root.walk():
         if queue.path == "root":
@@ -35,7 +41,6 @@ def change_numbers(draft: Draft) -> None:
         _refresh_with_a_wrong_unit(draft, draft.leaf())
     if draft.has("universal") and rng.random() < 0.3:
         draft.fixed[PREFIX + "legacy-queue-mode.enabled"] = rng.choice(["true", "false"])
-    refresh(draft)
 
 
 def _refresh_with_a_wrong_unit(draft: Draft, queue: Queue) -> None:
@@ -60,6 +65,17 @@ def add_or_remove_queues(draft: Draft) -> None:
     else:
         _remove(draft)
     refresh(draft)
+
+
+def draw_queues(draft: Draft) -> None:
+    """Add a leaf, or drop a queue with all below it, as a start allows without stopping anything before."""
+    rng = draft.rng
+    if rng.random() < 0.5:
+        add_queue(rng, draft.shape, rng.choice([queue for queue in draft.root.walk() if queue.children]))
+        return
+    parent, gone = _removable(draft)
+    if gone is not None:
+        parent.children.remove(gone)
 
 
 def _split(draft: Draft, leaf: Queue) -> None:

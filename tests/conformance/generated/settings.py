@@ -11,6 +11,7 @@ from tests.conformance.generated.queue_tree import PREFIX, Queue
 
 RESOURCE_TYPES = ("yarn.io/gpu", "yarn.io/fpga")
 QUEUES_FEW = 8
+WORK_PRESERVING = "yarn.resourcemanager.work-preserving-recovery.enabled"
 POLICIES = (
     *("specified", "reject", "defaultQueue", "user", "primaryGroup", "secondaryGroup", "primaryGroupUser"),
     *("secondaryGroupUser", "applicationName", "setDefaultQueue", "custom", "custom", "custom"),
@@ -47,7 +48,7 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
         found[blacklisting + "disable-threshold"] = rng.choice([0.2, 0.5, 0.8, 1.0])
     if "restart" in features:
         found["yarn.resourcemanager.recovery.enabled"] = "true"
-        found["yarn.resourcemanager.work-preserving-recovery.enabled"] = rng.choice(["true", "true", "true", "false"])
+        found[WORK_PRESERVING] = rng.choice(["true", "true", "true", "false"])
     if "preemption" in features:
         found |= preemption.cluster_properties(rng, features)
     return {key: str(value) for key, value in found.items()}

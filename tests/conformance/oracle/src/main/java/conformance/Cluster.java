@@ -126,6 +126,14 @@ final class Cluster implements AutoCloseable {
     return rm.getRMContext().getRMApps().get(app.id);
   }
 
+  Path scratch() {
+    return scratch;
+  }
+
+  String name(ApplicationId application) {
+    return names.get(application);
+  }
+
   /** APP/ATTEMPT/ID: the same in every run, unlike Hadoop's own id with its cluster timestamp. */
   String name(ContainerId container) {
     ApplicationAttemptId attempt = container.getApplicationAttemptId();

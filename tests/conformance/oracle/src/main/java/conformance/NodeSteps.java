@@ -7,6 +7,7 @@ import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NodeHeartbeatResponse;
+import org.apache.hadoop.yarn.server.api.protocolrecords.RegisterNodeManagerResponse;
 import org.apache.hadoop.yarn.server.api.records.NodeAction;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
@@ -39,7 +40,10 @@ final class NodeSteps {
     }
     MockNM manager =
         new MockNM(host + ":1", Texts.resource(step.get("resource")), cluster.rm.getResourceTrackerService());
-    reply.put("action", manager.registerNode().getNodeAction().toString());
+    RegisterNodeManagerResponse response = step.path("healthy").asBoolean(true)
+        ? manager.registerNode()
+        : cluster.rm.getResourceTrackerService().registerNodeManager(TrackerSteps.registration(cluster, step));
+    reply.put("action", response.getNodeAction().toString());
     cluster.nodes.put(host, new RecordedNode(manager));
   }
 

@@ -2,6 +2,7 @@ package conformance;
 
 import java.lang.reflect.Method;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeys;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
@@ -10,9 +11,13 @@ import org.apache.hadoop.security.GroupMappingServiceProvider;
 import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.event.AbstractEvent;
+import org.apache.hadoop.yarn.event.Dispatcher;
+import org.apache.hadoop.yarn.event.EventHandler;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.RMStateStore.RMState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
@@ -71,13 +76,32 @@ final class RecordedRM extends MockRM {
     clock.tickMsec(DAY_MS);
   }
 
+  /**
+   * All applications are recovered before the first event that this leads to is handled. In Hadoop a thread handles
+   * events meanwhile, and it depends on the threads which attempts are there when another one ends.
+   */
+  @Override
+  public void recover(RMState state) throws Exception {
+    CompletableFuture<Void> recovered = new CompletableFuture<>();
+    Dispatcher dispatcher = getRMContext().getDispatcher();
+    dispatcher.register(Hold.class, (EventHandler<AbstractEvent<Hold>>) event -> recovered.join());
+    dispatcher.getEventHandler().handle(new AbstractEvent<>(Hold.DURING_RECOVERY) { });
+    try {
+      super.recover(state);
+    } finally {
+      recovered.complete(null);
+    }
+  }
+
+  private enum Hold { DURING_RECOVERY }
+
   private LastingLabels labels() {
     return (LastingLabels) getRMContext().getNodeLabelManager();
   }
 
   @Override
   protected RMNodeLabelsManager createNodeLabelManager() {
-    LastingLabels labels = new LastingLabels();
+    LastingLabels labels = new LastingLabels(this::drainEvents);
     labels.init(getConfig());
     return labels;
   }
@@ -95,6 +119,7 @@ final class RecordedRM extends MockRM {
     configuration.setClass(CommonConfigurationKeysPublic.HADOOP_SECURITY_GROUP_MAPPING,
         UserGroups.class, GroupMappingServiceProvider.class);
     // The policy runs when a step says so, never by its own thread.
+    configuration.set(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES, NoRounds.class.getName());
     configuration.setLong(CapacitySchedulerConfiguration.PREEMPTION_MONITORING_INTERVAL, DAY_MS);
     // So are lifetimes: on a busy machine a scenario may take longer than one of its applications may live.
     configuration.setLong(YarnConfiguration.RM_APPLICATION_MONITOR_INTERVAL_MS, DAY_MS);

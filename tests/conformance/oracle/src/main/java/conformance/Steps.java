@@ -15,6 +15,10 @@ final class Steps {
       case "heartbeat" -> NodeSteps.heartbeat(cluster, step, reply);
       case "lose_node" -> NodeSteps.lose(cluster, step);
       case "resync" -> NodeSteps.resync(cluster, step, reply);
+      case "raw_register" -> TrackerSteps.register(cluster, step, reply);
+      case "raw_heartbeat" -> TrackerSteps.heartbeat(cluster, step, reply);
+      case "raw_unregister" -> TrackerSteps.unregister(cluster, step, reply);
+      case "refresh_nodes" -> TrackerSteps.refreshNodes(cluster, step, reply);
       case "resize_node" -> NodeSteps.resize(cluster, step);
       case "decommission" -> NodeSteps.decommission(cluster, step);
       case "recommission" -> NodeSteps.recommission(cluster, step);
