@@ -228,14 +228,9 @@ class ResourceTrackerService:
         self._context.send(RMNodeStarted(node.node_id, (), (), request.health))
 
     def _refused(self, diagnostics: str) -> RegisterNodeManagerResponse:
-        context = self._context
-        context.warn(diagnostics)
-        return RegisterNodeManagerResponse(
-            NodeAction.SHUTDOWN,
-            context.cluster_timestamp,
-            diagnostics=diagnostics,
-            rm_version=context.settings.release.version,
-        )
+        """SHUTDOWN with the reason. As in Hadoop the reply does not identify the ResourceManager."""
+        self._context.warn(diagnostics)
+        return RegisterNodeManagerResponse(NodeAction.SHUTDOWN, 0, diagnostics=diagnostics)
 
     def _outdated(self, version: str) -> str:
         """The reason why a node of this version may not register, or ""."""
@@ -243,7 +238,7 @@ class ResourceTrackerService:
         if minimum is None or (version and compare_versions(version, minimum) >= 0):
             return ""
         return (
-            f"Disallowed NodeManager Version {version[:VERSION_CHARS_SHOWN] or 'null'}, is less than the minimum "
+            f"Disallowed NodeManager Version {version[:VERSION_CHARS_SHOWN]}, is less than the minimum "
             f"version {minimum} sending SHUTDOWN signal to NodeManager."
         )
 

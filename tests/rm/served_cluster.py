@@ -147,11 +147,7 @@ class Node:
     )
 
     async def open(self, memory_mb: int) -> None:
-        self._server = RpcServer(Address(self.host, 0), socket_dir())
-        self._server.add(
-            ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
-        )
-        self.node_id = NodeId(self.host, await self._server.start())
+        await self.listen()
         self.proxy = await self.cluster.tracker(self.cluster.node_tokens.create(self.node_id))
         request = RegisterNodeManagerRequest(self.node_id, 8042, Resource(memory_mb, 8))
         self.registration = await self.proxy.register_node_manager(request)
@@ -159,6 +155,14 @@ class Node:
         assert self.registration.container_token_key is not None
         self.nm_tokens.keys.accept(self.registration.nm_token_key)
         self.container_tokens.keys.accept(self.registration.container_token_key)
+
+    async def listen(self) -> None:
+        """Serve the container protocol; the node is not registered by this."""
+        self._server = RpcServer(Address(self.host, 0), socket_dir())
+        self._server.add(
+            ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
+        )
+        self.node_id = NodeId(self.host, await self._server.start())
 
     async def close(self) -> None:
         await self._server.stop(0)

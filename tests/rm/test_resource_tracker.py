@@ -170,15 +170,16 @@ def test_a_node_below_the_minimum_version_is_refused(minimum: str, version: str,
     """ResourceTrackerService.registerNodeManager: versions are compared before anything else; NONE allows all."""
     rm = RM({MINIMUM_VERSION: minimum})
     reply = register(rm, version)
-    assert (reply.action, reply.rm_version) == (NodeAction.NORMAL if allowed else NodeAction.SHUTDOWN, "3.4.1")
+    assert (reply.action, reply.rm_version) == ((NodeAction.NORMAL, "3.4.1") if allowed else (NodeAction.SHUTDOWN, ""))
+    assert (reply.rm_identifier != 0) is allowed
     assert (NodeId("n1", 1) in rm.core.context.nodes) is allowed
 
 
-@pytest.mark.parametrize(("version", "shown"), [("3.3.6", "3.3.6"), ("", "null")])
-def test_the_refusal_of_a_version_is_that_of_hadoop(version: str, shown: str) -> None:
+@pytest.mark.parametrize("version", ["3.3.6", ""])
+def test_the_refusal_of_a_version_is_that_of_hadoop(version: str) -> None:
     reply = register(RM({MINIMUM_VERSION: "EqualToRM"}), version)
     assert reply.diagnostics == (
-        f"Disallowed NodeManager Version {shown}, is less than the minimum version 3.4.1 sending SHUTDOWN signal to "
+        f"Disallowed NodeManager Version {version}, is less than the minimum version 3.4.1 sending SHUTDOWN signal to "
         "NodeManager."
     )
 
