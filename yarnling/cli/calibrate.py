@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from yarn.errors import InternalError, YarnException
+from yarn.settings.scheduler import MINIMUM_ALLOCATION_MB
 from yarn.times import HOUR_MS, duration
 from yarnling.cli.options.calibrate import CalibrateOptions
 from yarnling.cli.shared.arguments import (
@@ -29,17 +30,29 @@ from yarnling.cli.workload import NODE_LISTS, heading, print_evidence, refuse_in
 from yarnling.cluster.configuration import ClusterConfiguration, definitions
 from yarnling.report.escapes import shown
 from yarnling.report.wording import counted, share
-from yarnling.whatif.calibrate import REPLAYS_MOST, Parameters, Replay, calibration_of, fitted
-from yarnling.whatif.calibration_words import errors_in_words, replay_sentence
+from yarnling.whatif.calibrate import (
+    REPLAYS_MOST,
+    Parameters,
+    Replay,
+    calibration_of,
+    fitted,
+    polling_error,
+    with_parameters,
+)
+from yarnling.whatif.calibration_words import errors_in_words, polling_sentence, replay_sentence
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.parallel import run_all
-from yarnling.whatif.prediction_error import error_table, plain_error, run_times
+from yarnling.whatif.prediction_error import error_table, plain_error, prediction_error, run_times
+from yarnling.whatif.recorded_run import recorded_again
+from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import HowFar, RunOptions, what_if_configuration
 from yarnling.whatif.sides import SideRun
-from yarnling.workload.calibration import Calibration
+from yarnling.workload.calibration import Calibration, PollingError
+from yarnling.workload.evidence import Basis
 from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_recorded_times, read_workload
 from yarnling.workload.model import Workload, WorkloadNodes
 from yarnling.workload.nodes_file import write_nodes
+from yarnling.workload.recorded_applications import recorded_workload
 from yarnling.workload.recorded_cluster import RecordedCluster
 from yarnling.workload.recorded_conditions import RecordedFiles, recorded_files
 from yarnling.workload.recorded_times import mean_am_start_ms
@@ -50,11 +63,16 @@ REGISTRATIONS_LEAST = 20
 """The mean start time of AMs is taken from a recording that shows so many registrations."""
 AM_START_ABOUT = "from the launch of an AM to its registration, on average, from the polls between which AMs registered"
 UNTIL_LEAST_MS = HOUR_MS
+POLLING_REPLAYS = 2
+"""A run that is recorded again, and the replay of that."""
+BASES = {Basis.RECORDED: "measured", Basis.DETERMINED: "fitted", Basis.ASSUMED: "assumed"}
 NOT_RECORDED = "is not what yarnling record wrote, nor the log of a ResourceManager"
 
 
 class _RecordedInputs(Struct, frozen=True):
-    """Inputs that are read before anything is simulated. `files`: of the recorded configuration."""
+    """Inputs that are read before anything is simulated. `files`: of the recorded configuration. `every_ms`: the
+    interval of the polls; 0: there were none, or it is not known.
+    """
 
     recorded: RunTimes
     workload: Workload
@@ -62,17 +80,18 @@ class _RecordedInputs(Struct, frozen=True):
     configuration: ClusterConfiguration
     files: RecordedFiles
     am_start_ms: int | None
+    every_ms: int
 
 
 def run(options: CalibrateOptions) -> int:
     """Calibrate, write the workload and print the remaining error; returns the exit status."""
     given = _read(options)
     try:
-        first, best = _fitted(given, options)
+        first, best, polling = _fitted(given, options)
     except InternalError as error:
         print_error(YarnException(str(error)))
         return EXIT_CRASHED
-    calibration = calibration_of(options.record.name, best, AM_START_ABOUT)
+    calibration = calibration_of(options.record.name, best, AM_START_ABOUT, polling)
     assumed = (*given.workload.assumptions, *given.nodes.assumptions, *given.files.notes)
     workload = replace(best.workload, assumptions=assumed, calibration=calibration)
     write_workload(workload, options.out)
@@ -113,7 +132,8 @@ def _read(options: CalibrateOptions) -> _RecordedInputs:
     faults.of(lambda: refuse_if_unfit(configuration.conf, workload, nodes.nodes, schedule=nodes.schedule))
     faults.refuse()
     am_start_ms = None if cluster.cluster is None else mean_am_start_ms(cluster.cluster, REGISTRATIONS_LEAST)
-    return _RecordedInputs(recorded, workload, nodes, configuration, files, am_start_ms)
+    every_ms = 0 if cluster.cluster is None else cluster.cluster.every_ms
+    return _RecordedInputs(recorded, workload, nodes, configuration, files, am_start_ms, every_ms)
 
 
 class _Recorded(Struct, frozen=True):
@@ -156,40 +176,72 @@ def _configuration(options: CalibrateOptions, files: RecordedFiles, settings: di
             ) from None
 
 
-def _fitted(given: _RecordedInputs, options: CalibrateOptions) -> tuple[Replay, Replay]:
-    """The first replay and the best one, with a progress bar over all that there may be."""
-    seeds = range(options.seed, options.seed + options.seeds)
-    last_ms = max(each.ended_ms or 0 for each in given.recorded.applications)
-    until_ms = min(max(2 * last_ms, last_ms + UNTIL_LEAST_MS), UNTIL_MAX_MS)
-    conf = dict(given.configuration.conf.values())
-    replays = 0
-    with _progress() as show:
+def _fitted(given: _RecordedInputs, options: CalibrateOptions) -> tuple[Replay, Replay, PollingError | None]:
+    """The first replay, the best one, and the error of the polls, with a progress bar over all that there may be."""
+    most = REPLAYS_MOST + (POLLING_REPLAYS if given.every_ms else 0)
+    with _progress(most) as show:
+        replays = _Replays(given, options, show)
+        first, best = fitted(given.workload, given.recorded, Parameters(given.am_start_ms), replays.of)
+        return first, best, _polling_error(given, best, options, replays) if given.every_ms else None
 
-        def simulate(workload: Workload) -> Sequence[RunTimes]:
-            nonlocal replays
-            replays += 1
-            runs = [
-                SideRun(
-                    str(seed), conf, workload, given.nodes.nodes, RunOptions(seed, until_ms), True, given.nodes.schedule
-                )
-                for seed in seeds
-            ]
-            fractions = dict.fromkeys(range(len(runs)), 0.0)
 
-            def report(number: int, how_far: HowFar) -> None:
-                fractions[number] = how_far.fraction
-                show(replays, sum(fractions.values()) / len(runs))
+def _polling_error(given: _RecordedInputs, best: Replay, options: CalibrateOptions, replays: _Replays) -> PollingError:
+    """Simulate the calibrated workload, record that as the cluster was recorded, and replay it."""
+    result = replays.one(best.workload)
+    true, cluster = recorded_again(result, best.workload, given.every_ms)
+    am_start_ms = best.parameters.am_start_ms
+    if am_start_ms is not None:
+        am_start_ms = mean_am_start_ms(cluster, REGISTRATIONS_LEAST) or am_start_ms
+    parameters = replace(best.parameters, am_start_ms=am_start_ms)
+    defaults = replace(options.defaults, step_mb=MINIMUM_ALLOCATION_MB.of(given.configuration.conf))
+    again = with_parameters(recorded_workload(cluster, defaults), parameters)
+    return polling_error(given.every_ms, prediction_error(true, replays.of(again)))
 
-            return [run_times(result) for _, result in run_all(runs, report) if result is not None]
 
-        return fitted(given.workload, given.recorded, Parameters(given.am_start_ms), simulate)
+class _Replays:
+    """Simulates workloads under the recorded configuration, and shows how far each replay is."""
+
+    def __init__(self, given: _RecordedInputs, options: CalibrateOptions, show: Callable[[int, float], None]) -> None:
+        last_ms = max(each.ended_ms or 0 for each in given.recorded.applications)
+        self._until_ms = min(max(2 * last_ms, last_ms + UNTIL_LEAST_MS), UNTIL_MAX_MS)
+        self._seeds = range(options.seed, options.seed + options.seeds)
+        self._given = given
+        self._conf = dict(given.configuration.conf.values())
+        self._show = show
+        self._made = 0
+
+    def of(self, workload: Workload) -> Sequence[RunTimes]:
+        """The times of the workload with each seed."""
+        return [run_times(result) for result in self._results(workload, self._seeds)]
+
+    def one(self, workload: Workload) -> WhatIfResult:
+        """The result of the workload with the first seed."""
+        (result,) = self._results(workload, self._seeds[:1])
+        return result
+
+    def _results(self, workload: Workload, seeds: Sequence[int]) -> list[WhatIfResult]:
+        self._made += 1
+        nodes = self._given.nodes
+        runs = [
+            SideRun(
+                str(seed), self._conf, workload, nodes.nodes, RunOptions(seed, self._until_ms), True, nodes.schedule
+            )
+            for seed in seeds
+        ]
+        fractions = dict.fromkeys(range(len(runs)), 0.0)
+
+        def report(number: int, how_far: HowFar) -> None:
+            fractions[number] = how_far.fraction
+            self._show(self._made, sum(fractions.values()) / len(runs))
+
+        return [result for _, result in run_all(runs, report) if result is not None]
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, float], None]]:
+def _progress(most: int) -> Iterator[Callable[[int, float], None]]:
     """Show a progress bar, from the number of a replay and the part of it that is done; or lines of text."""
     console = notices()
-    lines, most = ProgressLines(console), REPLAYS_MOST
+    lines = ProgressLines(console)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=most)
@@ -205,6 +257,7 @@ def _progress() -> Iterator[Callable[[int, float], None]]:
 def _plain(calibration: Calibration, first: Replay, best: Replay) -> dict[str, object]:
     return {
         "fitted": calibration.fitted,
+        "polling": calibration.polling,
         "seeds": calibration.seeds,
         "error": plain_error(best.error),
         "before_fitting": plain_error(first.error),
@@ -218,9 +271,12 @@ def _print(
     console.print(Text(shown(f"{options.out}: {heading(workload)}"), "bold"), soft_wrap=True)
     print_indented(console, Text(shown(f"  {replay_sentence(calibration)}")))
     print_indented(console, Text(shown(f"  Before fitting: {_errors_of(first, options)}")))
-    console.print("\nFitted:")
+    if calibration.polling is not None:
+        print_indented(console, Text(shown(f"  {polling_sentence(calibration.polling)}")))
+    console.print("\nTimes:")
     for each in calibration.fitted:
-        print_indented(console, Text(shown(f"  {each.name} {duration(each.value_ms)}: {each.about}")))
+        words = f"  {each.name} {duration(each.value_ms)} ({BASES[each.basis]}): {each.about}"
+        print_indented(console, Text(shown(words)))
     console.print("\nThe replay, compared with the recording:")
     console.print(error_table(best.error), crop=False)
     if best.error.only_recorded:

@@ -63,6 +63,10 @@ PENDING = "pendingMB"
 """A field of applications that no answer has: the memory that one still waits for, from its `resourceInfo`."""
 AT_THE_END = frozenset({"elapsedTime", "memorySeconds", "vcoreSeconds", "preemptedMemorySeconds"})
 """Fields that change in each answer; they are written when an application has ended."""
+USED, ELAPSED = "memorySeconds", "elapsedTime"
+"""Of these, the fields that are also written when others have changed: what was used between two polls says when."""
+UNEXPLAINED_S = 0.5
+"""Of memory that is held, use for so long more or less than since the last line is a change, too."""
 METRICS = (
     "allocatedMB",
     "reservedMB",
@@ -114,6 +118,7 @@ class ClusterObserver:
         self.apps: dict[str, dict[str, Any]] = {}
         self.nodes: dict[str, dict[str, Any]] = {}
         self._ended: dict[str, int] = {}
+        self._used: dict[str, tuple[int, int]] = {}
         self._queues: dict[str, list[int]] = {}
         self._metrics: dict[str, int] = {}
         self._properties: dict[str, str] = {}
@@ -155,19 +160,36 @@ class ClusterObserver:
             if has_ended and name in self._ended:
                 continue
             kept = found if has_ended else {key: value for key, value in found.items() if key not in AT_THE_END}
-            if news := _changes(self.apps.get(name, {}), kept):
-                changed[name] = news
+            news = _changes(self.apps.get(name, {}), kept)
             if has_ended:
                 self._ended[name] = at_ms
                 self.apps.pop(name, None)
+                self._used.pop(name, None)
             else:
                 self.apps[name] = kept
+                news |= self._use(name, found, has_news=bool(news))
+            if news:
+                changed[name] = news
         here = {entry["id"][:TEXT_MAX] for entry in listed}
         gone = [name for name in self.apps if name not in here] if all_live else []
         for name in gone:
             del self.apps[name]
+            self._used.pop(name, None)
         if changed or gone:
             yield AppsSeen(at_ms, changed, gone)
+
+    def _use(self, name: str, found: Mapping[str, Any], *, has_news: bool) -> dict[str, Any]:
+        """The use of a live application so far, if it has other news, or if what it held does not explain it."""
+        if USED not in found or ELAPSED not in found:
+            return {}
+        used, elapsed_ms, held_mb = found[USED], found[ELAPSED], found.get("allocatedMB", 0)
+        if not has_news and name in self._used:
+            used_before, elapsed_before_ms = self._used[name]
+            explained = held_mb * (elapsed_ms - elapsed_before_ms) / 1000
+            if abs(used - used_before - explained) <= UNEXPLAINED_S * held_mb:
+                return {}
+        self._used[name] = used, elapsed_ms
+        return {USED: used, ELAPSED: elapsed_ms}
 
     def forget_ended(self, before_ms: int) -> None:
         """Forget applications that ended before a time: they will not be listed again."""

@@ -22,8 +22,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarnling.whatif.prediction_error import Compared, GroupError, PredictionError, prediction_error
-from yarnling.workload.calibration import Calibration, FittedTime, ReplayError
+from yarnling.workload.calibration import Calibration, FittedTime, PollingError, ReplayError
+from yarnling.workload.evidence import Basis
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.observed import REACTION_MS
 from yarnling.workload.run_times import ApplicationTimes, RunTimes
 from yarnling.workload.start_times import with_mean
 
@@ -39,6 +41,12 @@ APPLICATIONS_LEAST = 5
 """With fewer applications of several phases nothing is fitted to them."""
 WAIT_FLOOR_MS = 10_000
 """Differences of shorter AM waits are judged as if the recorded wait was this long."""
+
+
+AM_HEARTBEAT_MS = REACTION_MS
+AM_HEARTBEAT_ABOUT = (
+    "the interval at which AMs call and release what they do not use; no ResourceManager reports when an AM has called"
+)
 
 
 class Parameters(Struct, frozen=True):
@@ -168,7 +176,20 @@ def _busy_ms(times: ApplicationTimes) -> int | None:
     return times.ended_ms - times.am_allocated_ms
 
 
-def calibration_of(record: str, trial: Replay, am_start_about: str) -> Calibration:
+def polling_error(every_ms: int, error: PredictionError) -> PollingError:
+    """The error of the replay of a simulated run that was recorded at this interval."""
+    whole = error.whole
+    return PollingError(
+        every_ms,
+        _rounded(error.makespan_ms),
+        _rounded(whole.run_mean_ms),
+        _rounded(whole.am_wait_p95_ms),
+        _rounded(whole.mb_ms),
+        _round(error.application_p50),
+    )
+
+
+def calibration_of(record: str, trial: Replay, am_start_about: str, polling: PollingError | None = None) -> Calibration:
     """The calibration that is written with the workload. `am_start_about`: what the start time of AMs follows from."""
     error, now = trial.error, trial.parameters
     times = [
@@ -176,14 +197,16 @@ def calibration_of(record: str, trial: Replay, am_start_about: str) -> Calibrati
         FittedTime("phase_delay_ms", now.phase_delay_ms, "before each later phase of an application, from run times"),
     ]
     if now.am_start_ms is not None:
-        times.insert(0, FittedTime("am_start_ms", now.am_start_ms, am_start_about))
+        times.insert(0, FittedTime("am_start_ms", now.am_start_ms, am_start_about, Basis.RECORDED))
+    times.append(FittedTime("am_heartbeat_ms", AM_HEARTBEAT_MS, AM_HEARTBEAT_ABOUT, Basis.ASSUMED))
     return Calibration(
         record,
         len(trial.runs),
         tuple(_replay_error(group) for group in (error.whole, *error.queues)),
         tuple(times),
         _rounded(error.makespan_ms),
-        None if error.application_p50 is None else round(error.application_p50, 4),
+        _round(error.application_p50),
+        polling,
     )
 
 
@@ -200,5 +223,8 @@ def _replay_error(group: GroupError) -> ReplayError:
 
 
 def _rounded(compared: Compared | None) -> float | None:
-    error = None if compared is None else compared.error
+    return None if compared is None else _round(compared.error)
+
+
+def _round(error: float | None) -> float | None:
     return None if error is None else round(error, 4)

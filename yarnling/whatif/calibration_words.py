@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yarn.times import duration
 from yarnling.report.wording import share, short_names
-from yarnling.workload.calibration import Calibration
+from yarnling.workload.calibration import Calibration, PollingError
 from yarnling.workload.evidence import Basis, Evidence, share_of
 
 OFF_LIMIT = 0.15
@@ -15,7 +16,7 @@ OFF_LIMIT = 0.15
 QUEUES_NAMED = 4
 
 
-def errors_in_words(calibration: Calibration) -> str:
+def errors_in_words(calibration: Calibration | PollingError) -> str:
     """The errors of the figures of all applications: "the makespan +8 %, the memory-hours -0.1 %"."""
     return ", ".join(f"{name} {_signed(error)}" for name, error in calibration.headline_errors())
 
@@ -39,6 +40,16 @@ def replay_sentence(calibration: Calibration) -> str:
             "trust only differences that are much larger."
         )
     return f"The replay of {calibration.record} was off by at most {share(largest_error(calibration))} ({words})."
+
+
+def polling_sentence(polling: PollingError) -> str:
+    """State the error that comes from the interval of the polls."""
+    each = polling.application_p50
+    of_one = "" if each is None else f", one application by {share(each)} in the median"
+    return (
+        f"Polls each {duration(polling.every_ms)} alone cause this error (a simulated run, recorded so and replayed): "
+        f"{errors_in_words(polling)}{of_one}."
+    )
 
 
 def trust(calibration: Calibration | None, evidence: Sequence[Evidence]) -> tuple[str, ...]:

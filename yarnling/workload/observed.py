@@ -25,6 +25,7 @@ from yarnling.workload.start_times import REAL_AM_START, StartTime, median_ms
 from yarnling.workload.submissions import in_order
 
 TWO_PHASES = frozenset({"MAPREDUCE"})
+NEVER_MS = 1 << 60
 REACTION_MS = 1000
 """The least time from the end of an application's last container to the placement of one that it requested then.
 
@@ -43,7 +44,7 @@ class ObservedContainer(Struct, frozen=True, gc=False):
 
     `placed_ms`: when it was allocated; `start_ms`: when its AM had it. `basis`, `about`: of its size and times.
     `priority`: of its request; None: not known. `slack_ms`: by so much its times may be wrong. `after_ms`: a time by
-    which it had not been requested; 0: none is known.
+    which it had not been requested, `asked_ms`: when it was, about; 0: not known.
     """
 
     placed_ms: int
@@ -56,6 +57,7 @@ class ObservedContainer(Struct, frozen=True, gc=False):
     priority: int | None = None
     slack_ms: int = 0
     after_ms: int = 0
+    asked_ms: int = 0
 
     @property
     def mb_ms(self) -> int:
@@ -65,7 +67,7 @@ class ObservedContainer(Struct, frozen=True, gc=False):
 class ObservedApplication(Struct, kw_only=True):
     """An application that ran. `am`: its AM's container, of the first attempt; None if it has none or is not known.
     `am_start_ms`: what the AM took to start, from its container's allocation to its registration; None: not known,
-    and taken as those of other clusters.
+    and taken as those of other clusters. `ready_ms`: the times between which it registered; None: not known.
     """
 
     name: str
@@ -77,6 +79,7 @@ class ObservedApplication(Struct, kw_only=True):
     label: str = ""
     am: ObservedContainer | None = None
     am_start_ms: int | None = None
+    ready_ms: tuple[int, int] | None = None
     containers: Sequence[ObservedContainer] = ()
 
     def record(self, base_ms: int, account: EvidenceAccount) -> WorkloadApplication:
@@ -105,17 +108,23 @@ class ObservedApplication(Struct, kw_only=True):
         )
 
     def _groups(self) -> Iterator[TaskGroup]:
-        """The groups, those of each phase by size and label in the order of their first container."""
+        """The groups, those of each phase by the time of their request, their size and label, in the order of their
+        first container.
+        """
         count = 0
+        opens_ms, open_by_ms = (0, NEVER_MS) if self.ready_ms is None else (sum(self.ready_ms) // 2, self.ready_ms[1])
         for phase in phases(self):
-            durations: dict[tuple[Resource, str], list[int]] = {}
-            for each in phase:
-                lasted_ms = max(_bounded(each.end_ms - each.start_ms), 1)
-                durations.setdefault((each.resource, each.label), []).append(lasted_ms)
+            durations: dict[tuple[int, Resource, str], list[int]] = {}
+            for delay_ms, wave in _waves(phase, opens_ms, open_by_ms):
+                for each in wave:
+                    lasted_ms = max(_bounded(each.end_ms - each.start_ms), 1)
+                    durations.setdefault((delay_ms, each.resource, each.label), []).append(lasted_ms)
             after = count - 1 if count else None
-            for (resource, label), lasted in durations.items():
-                yield TaskGroup(resource, tuple(lasted), after=after, label=label)
+            for (delay_ms, resource, label), lasted in durations.items():
+                yield TaskGroup(resource, tuple(lasted), after=after, label=label, delay_ms=delay_ms)
             count += len(durations)
+            opens_ms = max(opens_ms, *(each.end_ms for each in phase))
+            open_by_ms = opens_ms + max(each.slack_ms for each in phase)
 
 
 def observed_workload(observed: Sequence[ObservedApplication], assumptions: Iterable[str]) -> Workload:
@@ -138,6 +147,21 @@ def phases(application: ObservedApplication) -> list[list[ObservedContainer]]:
         priorities.add(each.priority)
         ended_ms = max(ended_ms, each.end_ms)
     return found
+
+
+def _waves(
+    phase: Sequence[ObservedContainer], opens_ms: int, open_by_ms: int
+) -> Iterator[tuple[int, list[ObservedContainer]]]:
+    """(How much later than their phase began they were requested, the containers), of those that were surely requested
+    later than REACTION_MS after `open_by_ms`, and of all others.
+    """
+    waves: dict[int, list[ObservedContainer]] = {}
+    for each in phase:
+        is_late = each.after_ms >= open_by_ms + REACTION_MS
+        waves.setdefault(each.after_ms if is_late else 0, []).append(each)
+    for after_ms, wave in waves.items():
+        asked_ms = min(each.asked_ms for each in wave) if after_ms else 0
+        yield _bounded(asked_ms - opens_ms) if asked_ms else 0, wave
 
 
 def _begins_phase(

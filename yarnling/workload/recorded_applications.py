@@ -1,13 +1,13 @@
 """Makes a workload of a recorded cluster: containers from how many an application held at each poll, and from lists.
 
 A poll says how many containers an application holds, and how much memory. When the number rises, containers began, and
-when it falls, some of them ended, in the middle between two polls (`recorded_containers.py` decides which). Containers
-that follow one another between two polls look like one. The lists that a recorder takes of some applications help:
-they have sizes, and the number of a container says how many were allocated before it. So the mean run time is the time
-of all containers until the list, divided by how many had ended by then, and longer ones that no list shows are cut into
-containers of that length. If none had ended, or without a list, tasks of MapReduce and Tez are taken to run for
-`Defaults.task_ms`. At the end the ResourceManager reports the memory-seconds of an application, to which all run times
-are scaled.
+when it falls, some of them ended, between two polls (`recorded_containers.py` decides which, and `interval_times.py`
+when). Containers that follow one another between two polls look like one. The lists that a recorder takes of some
+applications help: they have sizes, and the number of a container says how many were allocated before it. So the mean
+run time is the time of all containers until the list, divided by how many had ended by then, and longer ones that no
+list shows are cut into containers of that length. If none had ended, or without a list, tasks of MapReduce and Tez are
+taken to run for `Defaults.task_ms`. At the end the ResourceManager reports the memory-seconds of an application, to
+which all run times are scaled.
 
 An application that no poll saw with a container beside its AM, because it was short, is made of its totals alone
 (`rest_applications.py`).
@@ -49,6 +49,10 @@ TASKS_ABOUT = "the number and run times of tasks that no list shows (how many ra
 LISTED_AM_ABOUT = "AMs: times and sizes"
 ALONE_AM_ABOUT = "AMs: sizes from polls that saw them alone (times are recorded)"
 USUAL_AM_ABOUT = "sizes of AMs that no poll saw alone"
+REQUESTED_AS_POLLS_SAW = (
+    "The containers of an application are requested at once, anywhere, and again when all earlier ones have ended, "
+    "except those before which a poll saw nothing wanted: these are requested after that poll."
+)
 CORRECTION_MAX = 5.0
 """With a larger difference between the memory-seconds of polls and those of the ResourceManager, polls missed most."""
 CUT_AT = 1.5
@@ -129,7 +133,7 @@ class _Reading:
         placed_ms = max(application.number("launchTime") or application.levels[0].at_ms, started_ms)
         ended_ms = application.number("finishedTime") if application.has_ended else 0
         am = self._am(placed_ms, ended_ms or max(application.last_ms, placed_ms))
-        held = self._held(am)
+        held = self._held(am, is_whole=not cluster.began_before(application))
         cut = self._cut(held)
         containers = cut if cluster.began_before(application) else self._corrected(cut, am)
         return ObservedApplication(
@@ -141,6 +145,7 @@ class _Reading:
             priority=application.number("priority"),
             label=label_of(application.text("appNodeLabelExpression")),
             am=None if application.fields.get("unmanagedApplication") is True else am,
+            ready_ms=application.registered,
             containers=containers,
         )
 
@@ -158,7 +163,7 @@ class _Reading:
             resource = Resource(-(-AM_RESOURCE.memory_mb // step_mb) * step_mb, 1)
         return ObservedContainer(placed_ms, placed_ms, max(end_ms, placed_ms), resource, "", basis, about)
 
-    def _held(self, am: ObservedContainer) -> list[HeldContainer]:
+    def _held(self, am: ObservedContainer, *, is_whole: bool) -> list[HeldContainer]:
         """Containers as polls and lists saw them begin and end."""
         application = self._application
         reading = PollReading(
@@ -168,6 +173,8 @@ class _Reading:
             application.number("launchTime"),
             application.number("finishedTime") if application.has_ended else 0,
             self._is_batch,
+            application.number("startedTime"),
+            is_whole,
         )
         listed = listed_containers(application.lists, am.placed_ms)
         return held_containers(application.levels, listed, tuple(application.lists), application.last_ms, reading)
@@ -189,6 +196,7 @@ class _Reading:
                 priority=each.priority,
                 slack_ms=self._poll_ms,
                 after_ms=requests.after_ms(each.start_ms),
+                asked_ms=requests.asked_ms(each.start_ms),
             )
             if each.is_listed:
                 found.append(replace(one, basis=Basis.DETERMINED, about=LISTED_ABOUT))
@@ -257,7 +265,9 @@ def _from_totals(
 
 
 def _assumptions(cluster: RecordedCluster, notes: Counter[str], defaults: Defaults) -> Iterator[str]:
-    yield REQUESTED_AT_ONCE
+    levels = (level for each in cluster.applications.values() for level in each.levels)
+    is_demand_seen = any(level.pending_mb is not None for level in levels)
+    yield REQUESTED_AS_POLLS_SAW if is_demand_seen else REQUESTED_AT_ONCE
     for what, text in _SENTENCES.items():
         if notes[what]:
             yield text.format(count=notes[what], task_s=defaults.task_ms / 1000)

@@ -33,12 +33,15 @@ from yarnling.workload.recording_lines import (
 
 GONE = "GONE"
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+USED_SO_FAR = ("memorySeconds", "elapsedTime")
+"""Fields of which a live application has some values, those at the polls that saw it change."""
 _DECODER = msgspec.json.Decoder(RecordingLine)
 
 
 class Level(Struct, frozen=True, gc=False):
     """The containers of an application from a poll on, its AM among them. `before_ms`: the poll before. `pending_mb`:
-    what it still waits for; None: not recorded.
+    what it still waits for; `used_mb_ms`: memory times time that it has used by then, and `elapsed_ms`: since its
+    submission, by the clock of the ResourceManager; None: not recorded.
     """
 
     before_ms: int
@@ -47,6 +50,8 @@ class Level(Struct, frozen=True, gc=False):
     memory_mb: int
     vcores: int
     pending_mb: int | None = None
+    used_mb_ms: int | None = None
+    elapsed_ms: int | None = None
 
 
 class ListedContainer(Struct, frozen=True, gc=False):
@@ -120,6 +125,7 @@ class RecordedCluster:
 
     `begins_ms`, `ends_ms`: the first and the last poll. `queues`: (poll, answer to GET .../scheduler), each time it
     changed. `settings`: the first value of each property; `settings_changed`: (poll, keys) of later changes.
+    `every_ms`: the longest interval of its polls; 0: not recorded.
     """
 
     def __init__(self, source: str) -> None:
@@ -130,7 +136,7 @@ class RecordedCluster:
         self.settings: dict[str, str] = {}
         self.settings_changed: list[tuple[int, list[str]]] = []
         self.missing: set[str] = set()
-        self.restarts = self.failures = self.unreadable = 0
+        self.restarts = self.failures = self.unreadable = self.every_ms = 0
         self.begins_ms = self.ends_ms = 0
         self._before_ms = 0
         self._managers: set[int] = set()
@@ -161,6 +167,7 @@ class RecordedCluster:
     def _take(self, seen: RecordingLine) -> None:
         match seen:
             case RecordingBegan():
+                self.every_ms = max(seen.every_ms, self.every_ms)
                 self._begin()
             case ManagerSeen():
                 self.restarts += bool(self._managers) and seen.started_ms not in self._managers
@@ -196,7 +203,9 @@ class RecordedCluster:
             known = self.applications.setdefault(name, TrackedApplication({}))
             if fields.get("state") == "RUNNING" and known.registered is None:
                 known.registered = (self._before_ms, seen.at)
-            known.fields |= fields
+            used_mb_s, elapsed_ms = (fields.get(key) for key in USED_SO_FAR)
+            has_ended = fields.get("state", known.fields.get("state")) in ENDED
+            known.fields |= {key: value for key, value in fields.items() if has_ended or key not in USED_SO_FAR}
             known.is_live = True
             known.last_ms = seen.at
             level = Level(
@@ -206,6 +215,8 @@ class RecordedCluster:
                 known.number("allocatedMB"),
                 known.number("allocatedVCores"),
                 known.number("pendingMB") if "pendingMB" in known.fields else None,
+                used_mb_s * 1000 if isinstance(used_mb_s, int) else None,
+                elapsed_ms if isinstance(elapsed_ms, int) else None,
             )
             known.levels.append(level)
         for name in seen.gone:

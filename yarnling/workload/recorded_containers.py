@@ -4,7 +4,7 @@ A poll says how many there were. A list has each with its number, its priority a
 between two lists three things are known: who began and when, who was still there, and who had gone by then. The counts
 say when somebody ended, and the lists narrow down who: nobody that a later list shows, and first those that the next
 list does not show. Where a listed container began and the count stayed, another one ended. What no list shows began
-and ended in the middle between two polls, the oldest first.
+and ended between two polls (`interval_times.py` says when), the oldest first.
 
 A worked example: polls each 10 s count 2, 2, 1 containers; lists show numbers 2 and 3 at the first poll and number 3 at
 the last. So number 2 has ended, in the middle between the last two polls, although both are equally old.
@@ -18,9 +18,14 @@ from itertools import pairwise
 from msgspec import Struct
 
 from yarn.resource import Resource
+from yarnling.workload.interval_times import Interval, PlacedTimes, placed_times
 from yarnling.workload.recorded_cluster import Level, ListedContainer
 
 NEVER_MS = 1 << 60
+WAIT_MS = 1000
+"""The wait of a container that no poll saw waiting: its AM calls each second, and so do nodes."""
+LAST_END_MS = 500
+"""The mean time from the end of an application's last container to its own: its AM calls each second."""
 _AFTER = Level(NEVER_MS, NEVER_MS, 0, 0, 0)
 
 
@@ -34,6 +39,19 @@ class RequestTimes:
         self._nothing = [
             (level.at_ms, later.before_ms) for level, later in pairwise([*levels, _AFTER]) if level.pending_mb == 0
         ]
+        self._wanting = [level.at_ms for level in levels if level.pending_mb]
+
+    def asked_ms(self, start_ms: int) -> int:
+        """About when a container was requested that began at this time; 0 if all that is known is that it waited.
+
+        A poll that saw it wait is in the middle between the last one that did not and itself; without one it did not
+        wait for long.
+        """
+        after_ms = self.after_ms(start_ms)
+        seen_ms = next((at_ms for at_ms in self._wanting if after_ms < at_ms <= start_ms), 0)
+        if not after_ms or not seen_ms:
+            return after_ms and max(after_ms, start_ms - WAIT_MS)
+        return (after_ms + seen_ms) // 2
 
     def after_ms(self, start_ms: int) -> int:
         """The last poll before a container began at which nothing was wanted; 0 if there is none."""
@@ -69,7 +87,8 @@ class PollReading(Struct, frozen=True):
 
     `am`: the size of its AM. `sizes`: those that lists show; `step_mb`: sizes are multiples of it where there are none.
     `launched_ms`: when its AM was launched. `ended_ms`: when it ended; 0: not recorded. `is_batch`: it runs tasks, not
-    executors, which stay until their application ends.
+    executors, which stay until their application ends. `submitted_ms`: when it was submitted; `is_whole`: after the
+    recording began.
     """
 
     am: Resource
@@ -78,6 +97,8 @@ class PollReading(Struct, frozen=True):
     launched_ms: int
     ended_ms: int
     is_batch: bool
+    submitted_ms: int = 0
+    is_whole: bool = True
 
     def size(self, before: Level, level: Level) -> Resource:
         """The size of the containers that began between two polls: the listed one that is nearest to their memory."""
@@ -94,15 +115,54 @@ class PollReading(Struct, frozen=True):
             return min(self.sizes, key=lambda size: (abs(size.memory_mb - mean_mb), size.memory_mb, size.vcores))
         return Resource(max(round(mean_mb / self.step_mb), 1) * self.step_mb, max(round(mean_vcores), 1))
 
-    def start_ms(self, level: Level) -> int:
-        """The time at which containers began that the poll is the first to see."""
-        return max((level.before_ms + level.at_ms) // 2, self.launched_ms)
+    def times(
+        self,
+        before: Level,
+        level: Level,
+        begun: Iterable[HeldContainer],
+        sizes_mb: tuple[Sequence[int], Sequence[int]],
+    ) -> PlacedTimes:
+        """The times of containers that began and ended between two polls. `sizes_mb`: of those that began, and of those
+        that ended. `begun`: others, which a list says to have begun then.
+        """
+        has_ended = bool(self.ended_ms) and not level.containers
+        read_ms = self._read_ms(level)
+        until_ms = max(min(level.at_ms, self.ended_ms) if has_ended else read_ms, level.before_ms)
+        lacking_mb_ms = self._lacking_mb_ms(before, level, begun, until_ms)
+        if has_ended and lacking_mb_ms is None and not self.is_batch:
+            return PlacedTimes([], [until_ms] * len(sizes_mb[1]))
+        interval = Interval(
+            level.before_ms,
+            max(level.before_ms, self.launched_ms),
+            until_ms,
+            lacking_mb_ms,
+            until_ms - LAST_END_MS if has_ended else None,
+            are_starts_spread=any(each.pending_mb for each in (before, level)),
+        )
+        return placed_times(interval, *sizes_mb)
 
-    def end_ms(self, level: Level) -> int:
-        """The time at which containers ended that the poll does not see any more."""
-        has_ended = self.ended_ms and not level.containers
-        until_ms = max(min(level.at_ms, self.ended_ms), level.before_ms) if has_ended else level.at_ms
-        return until_ms if has_ended and not self.is_batch else (level.before_ms + until_ms) // 2
+    def _read_ms(self, level: Level) -> int:
+        """The time of a poll by the clock of the ResourceManager, if that agrees with the recorder's."""
+        if level.elapsed_ms is None:
+            return level.at_ms
+        read_ms = self.submitted_ms + level.elapsed_ms
+        return read_ms if abs(read_ms - level.at_ms) <= level.at_ms - level.before_ms else level.at_ms
+
+    def _lacking_mb_ms(
+        self, before: Level, level: Level, begun: Iterable[HeldContainer], until_ms: int
+    ) -> float | None:
+        """By how much less memory was used between two polls than if only `begun` had begun; None: not recorded."""
+        is_first = not before.at_ms and self.is_whole
+        used_before, elapsed_before = (0, 0) if is_first else (before.used_mb_ms, before.elapsed_ms)
+        if level.used_mb_ms is None or level.elapsed_ms is None or used_before is None or elapsed_before is None:
+            return None
+        explained = before.memory_mb * (level.elapsed_ms - elapsed_before)
+        explained += sum(each.resource.memory_mb * (until_ms - each.start_ms) for each in begun)
+        if not before.containers:
+            if not self.launched_ms:
+                return None
+            explained += self.am.memory_mb * (until_ms - max(self.launched_ms, level.before_ms))
+        return explained - (level.used_mb_ms - used_before)
 
 
 def listed_containers(lists: Mapping[int, Sequence[ListedContainer]], not_before_ms: int) -> list[HeldContainer]:
@@ -150,39 +210,49 @@ class _Sweep:
         """Pass the polls at which the count was the same: for each container that began, another one ended."""
         for each in self._begun(until_ms):
             self._open.append(each)
-            self._end_surplus(count, each.start_ms, each.start_ms)
+            for other in self._surplus(len(self._open) - count, each.start_ms):
+                self._end(other, each.start_ms)
 
     def change(self, before: Level, level: Level) -> None:
         """Pass the time between two polls in which the count changed."""
-        count, end_ms = max(level.containers - 1, 0), self._reading.end_ms(level)
-        self._open += self._begun(level.at_ms)
-        for each in [one for one in self._open if one.gone_ms <= level.at_ms]:
+        count, begun = max(level.containers - 1, 0), list(self._begun(level.at_ms))
+        self._open += begun
+        ending = [each for each in self._open if each.gone_ms <= level.at_ms]
+        ending += self._surplus(len(self._open) - len(ending) - count, level.at_ms, ending)
+        ending.sort(key=lambda held: held.start_ms)
+        beginning = self._unlisted(count - len(self._open) + len(ending), before, level)
+        starts_mb, ends_mb = ([each.resource.memory_mb for each in group] for group in (beginning, ending))
+        times = self._reading.times(before, level, begun, (starts_mb, ends_mb))
+        for each, start_ms in zip(beginning, times.starts_ms, strict=True):
+            each.start_ms = start_ms
+        for each, end_ms in zip(ending, times.ends_ms, strict=True):
             self._end(each, end_ms)
-        self._end_surplus(count, level.at_ms, end_ms)
-        if len(self._open) < count:
-            self._open_unlisted(count - len(self._open), before, level)
+        self._open += beginning
 
-    def _open_unlisted(self, count: int, before: Level, level: Level) -> None:
-        """Begin containers that no list shows, with the priority of the listed one that began nearest to them."""
-        size, start_ms = self._reading.size(before, level), self._reading.start_ms(level)
-        nearest = min(self._listed, key=lambda held: abs(held.start_ms - start_ms), default=None)
+    def _unlisted(self, count: int, before: Level, level: Level) -> list[HeldContainer]:
+        """Containers that no list shows, with the priority of the listed one that began nearest to them."""
+        if count <= 0:
+            return []
+        size, middle_ms = self._reading.size(before, level), (level.before_ms + level.at_ms) // 2
+        nearest = min(self._listed, key=lambda held: abs(held.start_ms - middle_ms), default=None)
         priority = None if nearest is None else nearest.priority
         gone_ms = _next_list_ms(self._lists, level.at_ms)
-        self._open += [HeldContainer(start_ms, size, priority, gone_ms=gone_ms) for _ in range(count)]
+        return [HeldContainer(middle_ms, size, priority, gone_ms=gone_ms) for _ in range(count)]
 
     def _begun(self, until_ms: int) -> Iterator[HeldContainer]:
         """The listed containers that began by then, once each."""
         while self._coming and self._coming[-1].start_ms <= until_ms:
             yield self._coming.pop()
 
-    def _end_surplus(self, count: int, now_ms: int, end_ms: int) -> None:
-        """End as many as are more than the count: none that is seen later, first those that are gone first."""
-        too_many = len(self._open) - count
-        if too_many > 0:
-            candidates = [each for each in self._open if each.seen_ms < now_ms]
-            candidates.sort(key=lambda each: (each.gone_ms, each.start_ms))
-            for each in candidates[:too_many]:
-                self._end(each, end_ms)
+    def _surplus(self, too_many: int, now_ms: int, ending: Sequence[HeldContainer] = ()) -> list[HeldContainer]:
+        """So many that are open, without those that end anyway: none that is seen later, first those that are gone
+        first.
+        """
+        if too_many <= 0:
+            return []
+        known = {id(each) for each in ending}
+        candidates = [each for each in self._open if each.seen_ms < now_ms and id(each) not in known]
+        return sorted(candidates, key=lambda each: (each.gone_ms, each.start_ms))[:too_many]
 
     def _end(self, held: HeldContainer, end_ms: int) -> None:
         self._open.remove(held)

@@ -154,6 +154,16 @@ class _FittedTime(Section):
     name: Text
     value_ms: Milliseconds
     about: Text
+    basis: Basis = Basis.DETERMINED
+
+
+class _PollingError(Section):
+    every_ms: Milliseconds
+    makespan: _Fraction | None = None
+    run_mean: _Fraction | None = None
+    am_wait_p95: _Fraction | None = None
+    memory: _Fraction | None = None
+    application_p50: _Fraction | None = None
 
 
 class _ReplayError(Section):
@@ -173,10 +183,11 @@ class _Calibration(Section):
     fitted: Annotated[tuple[_FittedTime, ...], Field(max_length=100)] = ()
     makespan: _Fraction | None = None
     application_p50: _Fraction | None = None
+    polling: _PollingError | None = None
 
     def as_record(self) -> Calibration:
         """The calibration."""
-        return msgspec.convert(self.model_dump(), Calibration)
+        return msgspec.convert(self.model_dump(mode="json"), Calibration)
 
 
 class _Origin(_Conduct):

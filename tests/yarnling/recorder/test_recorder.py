@@ -74,8 +74,8 @@ async def test_hadoops_own_answers_are_recorded(cluster: FakeCluster, clock: Clo
     seen = of(AppsSeen, tmp_path)[0].apps
     running = next(entry for entry in seen.values() if entry["state"] == "RUNNING")
     assert {"user", "queue", "startedTime", "launchTime", "allocatedMB", "runningContainers"} <= running.keys()
-    assert "memorySeconds" not in running
-    assert all(entry["memorySeconds"] >= 0 for entry in seen.values() if entry["state"] == "FINISHED")
+    assert all(entry["memorySeconds"] >= 0 for entry in seen.values())
+    assert "vcoreSeconds" not in running
     (nodes,) = of(NodesSeen, tmp_path)
     assert [each["amounts"] for each in nodes.nodes.values()] == [{"memory-mb": 2048, "vcores": 4}] * 2
     (queues,) = of(QueuesSeen, tmp_path)
@@ -130,10 +130,23 @@ async def test_only_changes_are_written(cluster: FakeCluster, clock: Clock, tmp_
     assert [line.apps for line in later if not line.gone] == [
         {"application_1_0002": {**later[-1].apps.get("application_1_0002", {})}}
     ]
-    assert later[0].apps == {"application_1_0001": {"allocatedMB": 9216}}
+    assert later[0].apps == {"application_1_0001": {"allocatedMB": 9216, "memorySeconds": 9999, "elapsedTime": 1000}}
     assert later[0].gone == ["application_1_0002"]
     assert later[1].apps["application_1_0002"]["memorySeconds"] == 777
     assert len(of(SchedulerSeen, tmp_path)) == len(of(NodesSeen, tmp_path)) == 1
+
+
+async def test_what_was_used_is_written_if_what_is_held_does_not_explain_it(
+    cluster: FakeCluster, clock: Clock, tmp_path: Path
+) -> None:
+    """5 GB for 15 s are 75 GB-seconds; in the last of these polls 10 are missing: one has ended and another begun."""
+    recorder = recorder_of(cluster, tmp_path, clock)
+    for elapsed_ms, used_gb_s in ((15_000, 75), (30_000, 150), (45_000, 215)):
+        cluster.live = [app(1, memorySeconds=used_gb_s * 1024, elapsedTime=elapsed_ms)]
+        await polls(recorder, clock, 1)
+    first, later = (line.apps["application_1_0001"] for line in of(AppsSeen, tmp_path))
+    assert (first["memorySeconds"], first["elapsedTime"]) == (75 * 1024, 15_000)
+    assert later == {"memorySeconds": 215 * 1024, "elapsedTime": 45_000}
 
 
 async def test_applications_that_ended_meanwhile_are_asked_for(

@@ -1,9 +1,12 @@
-"""Half an hour of a small production cluster, on nodes that come and go, which is simulated and recorded."""
+"""Half an hour of a small production cluster, on nodes that come and go, which is simulated and recorded.
+
+They come and go at known times, or as an autoscaler decides.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.yarnling.recorder.simulated_production import SimulatedRecorder
@@ -11,6 +14,7 @@ from yarn.configuration import Configuration
 from yarn.resource import Resource
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
+from yarnling.workload.autoscaling import MemoryPolicy, NodeScaling
 from yarnling.workload.model import (
     NodeChange,
     NodeEvent,
@@ -44,6 +48,15 @@ SCHEDULE = NodeSchedule(
     )
 )
 
+FIXED = tuple(WorkloadNode(f"h{number}", Resource(10240, 10)) for number in range(1, 4))
+ADDED = tuple(WorkloadNode(f"task-{number}", Resource(10240, 10)) for number in range(1, 8))
+SCALED = NodeSchedule(
+    scaling=NodeScaling(
+        tuple(node.host for node in ADDED), 10240, MemoryPolicy(0.7, 1.0), start_ms=MINUTE_MS, drain_timeout_s=600
+    )
+)
+"""Three nodes, and up to seven others by Dataproc's rule."""
+
 
 def configuration() -> Configuration:
     return what_if_configuration(None, SETTINGS).conf
@@ -71,11 +84,13 @@ def _applications(draw: random.Random) -> Iterator[WorkloadApplication]:
         yield WorkloadApplication(f"a{number}", submit_ms, "ann", queue, groups, Resource(1024, 1), kind, **starts)  # type: ignore[arg-type]
 
 
-def record_a_day(directory: Path) -> WhatIfResult:
+def record_a_day(
+    directory: Path, nodes: Sequence[WorkloadNode] = NODES, schedule: NodeSchedule = SCHEDULE
+) -> WhatIfResult:
     """Run the day in full, and record it into the directory; returns what happened."""
     conf = configuration()
     recorder = SimulatedRecorder(directory, conf, every_ms=EVERY_MS)
     options = RunOptions(until_ms=120 * MINUTE_MS, hashed=True, observe=recorder.observe)
-    result = run_what_if(conf, workload(), NODES, options, schedule=SCHEDULE)
+    result = run_what_if(conf, workload(), nodes, options, schedule=schedule)
     recorder.poll()
     return result

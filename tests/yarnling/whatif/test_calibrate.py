@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from tests.yarnling.whatif.recorded_day import AM_START_MS, NODES, record_a_day
+from tests.yarnling.whatif.recorded_day import (
+    ADDED,
+    AM_START_MS,
+    EVERY_MS,
+    FIXED,
+    NODES,
+    SCALED,
+    SCHEDULE,
+    record_a_day,
+)
 from tests.yarnling.whatif.small_clusters import application, group
 from yarnling.cli.app import app
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.whatif.calibrate import Parameters, badness, calibration_of, fitted, with_parameters
 from yarnling.whatif.prediction_error import Compared, prediction_error, run_times
-from yarnling.workload.calibration import Calibration, FittedTime, ReplayError
+from yarnling.workload.calibration import Calibration, FittedTime, PollingError, ReplayError
+from yarnling.workload.evidence import Basis
 from yarnling.workload.formats import read_node_list, read_recorded_cluster, read_recorded_times, read_workload
-from yarnling.workload.model import Workload
+from yarnling.workload.model import NodeChange, NodeSchedule, Workload, WorkloadNode
 from yarnling.workload.recorded_times import mean_am_start_ms
 from yarnling.workload.run_times import ALL_QUEUES, ApplicationTimes, RunTimes, UseOverTime
 from yarnling.workload.workload_file import write_workload
@@ -28,13 +39,17 @@ S = 1000
 class Day:
     """The recorded day, what really happened in it, and its calibrated workload."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, nodes: Sequence[WorkloadNode] = NODES, schedule: NodeSchedule = SCHEDULE
+    ) -> None:
         self.record = directory / "recording"
-        self.true = record_a_day(self.record)
+        self.true = record_a_day(self.record, nodes, schedule)
         self.workload = directory / "day.jsonl"
         self.nodes = directory / "nodes.json"
         outs = ["-o", str(self.workload), "--nodes-out", str(self.nodes), "--conf-out", str(directory / "conf")]
-        calibrated = CliRunner().invoke(app, ["workload", "calibrate", str(self.record), *outs, "--json"])
+        calibrated = CliRunner().invoke(
+            app, ["workload", "calibrate", str(self.record), *outs, "--seeds", "1", "--json"]
+        )
         assert calibrated.exit_code == 0, calibrated.output
         self.summary = json.loads(calibrated.stdout)
 
@@ -51,6 +66,23 @@ def test_a_recorded_day_comes_back_with_small_errors(day: Day) -> None:
     assert abs(error["all"]["mb_ms"]["error"]) < 0.01
     assert abs(error["all"]["am_wait_p95_ms"]["error"]) < 0.1
     assert abs(error["makespan_ms"]["error"]) < 0.05
+
+
+@pytest.mark.slow
+def test_a_day_with_an_autoscaler_comes_back_with_small_errors(tmp_path: Path) -> None:
+    """The recording has the nodes that it added and removed, and no policy."""
+    scaled = Day(tmp_path, (*FIXED, *ADDED), SCALED)
+    error = scaled.summary["error"]
+    assert error["all"]["applications"] == len(scaled.true.applications)
+    assert abs(error["all"]["mb_ms"]["error"]) < 0.01
+    assert abs(error["all"]["am_wait_p95_ms"]["error"]) < 0.1
+    assert abs(error["makespan_ms"]["error"]) < 0.05
+    listed = read_node_list(scaled.nodes)
+    assert listed.schedule.scaling is None
+    added = {each.host for each in listed.schedule.events if each.change is NodeChange.JOIN}
+    assert {each.host for each in ADDED} >= added
+    assert len(added) >= 3
+    assert any(each.change is NodeChange.DRAIN for each in listed.schedule.events)
 
 
 @pytest.mark.slow
@@ -77,10 +109,13 @@ def test_what_was_recorded_is_what_happened(day: Day) -> None:
 def test_the_workload_carries_its_calibration_and_the_nodes_their_changes(day: Day) -> None:
     calibration = read_workload(day.workload).calibration
     assert calibration is not None
-    assert (calibration.record, calibration.seeds) == ("recording", 3)
+    assert (calibration.record, calibration.seeds) == ("recording", 1)
     assert [each.queue for each in calibration.errors] == ["", "root.adhoc", "root.etl"]
+    assert calibration.polling is not None
+    assert calibration.polling.every_ms == EVERY_MS
+    assert abs(calibration.polling.makespan or 1) < 0.1
     assert calibration.whole.memory == pytest.approx(day.summary["error"]["all"]["mb_ms"]["error"], abs=1e-4)
-    assert {each.name for each in calibration.fitted} == {"am_start_ms", "held_ms", "phase_delay_ms"}
+    assert {each.name for each in calibration.fitted} == {"am_start_ms", "held_ms", "phase_delay_ms", "am_heartbeat_ms"}
     listed = read_node_list(day.nodes)
     assert len(listed.nodes) == len(NODES)
     assert {each.host for each in listed.schedule.events} == {"h6", "h7", "h8"}
@@ -109,7 +144,7 @@ def test_the_time_until_a_container_starts_is_fitted_to_the_memory() -> None:
     assert seen[1].applications[0].groups[0].durations_ms == (19_000,) * 10
     calibration = calibration_of("day", best, "measured")
     assert calibration.whole == ReplayError("", 1, 0, None, None, 0, 0)
-    assert calibration.fitted[0] == FittedTime("am_start_ms", 2000, "measured")
+    assert calibration.fitted[0] == FittedTime("am_start_ms", 2000, "measured", Basis.RECORDED)
 
 
 def test_a_change_that_makes_the_replay_worse_is_not_kept() -> None:
@@ -133,7 +168,8 @@ def test_only_later_phases_are_delayed() -> None:
 
 def test_a_calibration_is_written_and_read(tmp_path: Path) -> None:
     errors = (ReplayError("", 5, 0.01, None, -0.25, 0.001, 3.5), ReplayError("root.etl", 5, 0.01))
-    calibration = Calibration("day", 3, errors, (FittedTime("held_ms", 5, "why"),), -0.02, 0.07)
+    polling = PollingError(10_000, 0.01, -0.02, None, 0, 0.04)
+    calibration = Calibration("day", 3, errors, (FittedTime("held_ms", 5, "why"),), -0.02, 0.07, polling)
     workload = Workload((application(group(1)),), calibration=calibration)
     write_workload(workload, tmp_path / "w.jsonl")
     assert read_workload(tmp_path / "w.jsonl") == workload

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from yarn.resource import Resource
 from yarnling.workload.recorded_cluster import Level, ListedContainer
-from yarnling.workload.recorded_containers import PollReading, held_containers, listed_containers
+from yarnling.workload.recorded_containers import PollReading, RequestTimes, held_containers, listed_containers
 
 SMALL, LARGE = Resource(1024, 1), Resource(4096, 1)
 S = 1000
@@ -69,3 +69,37 @@ def test_sizes_that_no_list_shows_follow_from_the_memory() -> None:
     reading = PollReading(SMALL, [], 1024, 1, 0, True)
     before, after = Level(0, 10, 2, 2048, 2), Level(10, 20, 3, 2048 + 4096, 3)
     assert reading.size(before, after) == LARGE
+
+
+def used_levels(*rows: tuple[int, int, int]) -> list[Level]:
+    """A level from each (second, containers beside the AM, GB-seconds used by then) on, polls each 10 s."""
+    return [
+        Level((at_s - 10) * S, at_s * S, count + 1, 1024 * (count + 1), count + 1, None, gb_s * 1024 * S, at_s * S)
+        for at_s, count, gb_s in rows
+    ]
+
+
+def test_what_was_used_between_two_polls_says_when_a_container_began_and_ended() -> None:
+    """The AM has used 10 GB-seconds at 10 s and 30 at 30 s; the task began at 7 s and ended at 22 s."""
+    ((start_s, end_s, _),) = held(used_levels((10, 1, 10 + 3), (30, 0, 30 + 15)), {}, last_s=40)
+    assert (round(start_s), round(end_s)) == (7, 22)
+
+
+def test_a_recording_that_began_later_does_not_know_when_the_first_began() -> None:
+    counts = used_levels((10, 1, 500), (30, 0, 500 + 20 + 12))
+    reading = PollReading(SMALL, [SMALL], 1024, 1, 0, True, 0, is_whole=False)
+    (found,) = held_containers(counts, [], (), 40 * S, reading)
+    assert (found.start_ms, found.end_ms) == (5 * S, 22 * S)
+
+
+def pending_levels(*rows: tuple[int, int]) -> list[Level]:
+    """A level from each (second, MB that it waits for) on."""
+    return [Level((at_s - 10) * S, at_s * S, 2, 2048, 2, waits_mb) for at_s, waits_mb in rows]
+
+
+def test_polls_that_saw_nothing_wanted_say_when_a_container_was_requested() -> None:
+    """Nothing was wanted until 30 s, and something at 40 s: what began at 55 s was requested between them."""
+    requests = RequestTimes(pending_levels((10, 1024), (20, 0), (40, 1024), (60, 0)))
+    assert requests.asked_ms(55 * S) == 35 * S
+    assert requests.asked_ms(15 * S) == 0, "it had been requested before the first poll that saw nothing wanted"
+    assert requests.asked_ms(38 * S) == 37 * S, "no poll saw it wait"
