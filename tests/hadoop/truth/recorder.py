@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
@@ -43,6 +43,10 @@ from yarnling.workload.start_times import drawn_ms
 RECORDINGS_EACH = 2
 TRUE_SEED = 1_000
 """Seeds of true runs begin here, so that no simulation has the same start times."""
+STALL_MS = 1_000
+STALLED_SHARE = 0.01
+"""More tasks with a late start than this are no true run: of the first recordings none had one, half of them 20 ms."""
+HOSTS_FILE = "hosts"
 POLL_S = 2.0
 PORTS = range(20_000, 30_000)
 START_S = 120
@@ -126,6 +130,7 @@ def _play(run: TrueRun, workload: Workload, work: Path, seed: int) -> tuple[list
     toolchain.compiled("truth", classes, jars / "*")
     ports = _free_ports(6)
     _configure(run, work, ports)
+    (work / HOSTS_FILE).write_text(hosts_file([node.host for node in run.nodes], socket.gethostname()))
     (work / "plan.json").write_text(json.dumps(plan_of(run, workload, seed, node_port=ports[5])))
     web = f"http://127.0.0.1:{ports[4]}/ws/v1/cluster"
     with _jvm("rm", work, classes, jars, RM_CLASS) as rm:
@@ -134,7 +139,33 @@ def _play(run: TrueRun, workload: Workload, work: Path, seed: int) -> tuple[list
             loads = list(_watch(web, world, rm))
             if world.wait() != 0:
                 raise RunFailed(f"the world ended with {world.returncode}: {_tail(work / 'world.out')}")
-    return [json.loads(line) for line in (work / "journal.jsonl").read_text().splitlines()], loads
+    events = [json.loads(line) for line in (work / "journal.jsonl").read_text().splitlines()]
+    if (share := stalled(events)) > STALLED_SHARE:
+        raise RunFailed(
+            f"{share:.1%} of the tasks started more than {STALL_MS} ms after their AM had got the container, where "
+            f"{STALLED_SHARE:.0%} is the bound: the machine was too busy, or waited for something outside Hadoop"
+        )
+    return events, loads
+
+
+def hosts_file(hosts: Sequence[str], own: str) -> str:
+    """The names that both JVMs know, in the form of /etc/hosts: each address is its own name.
+
+    Hadoop looks up the name of each peer. Without this file the lookup of a loopback address goes to a name server,
+    and each answer that is lost stops a heartbeat for 5 s.
+    """
+    names = {"localhost": "127.0.0.1", own: "127.0.0.1", **{host: host for host in hosts}}
+    return "".join(f"{address} {name}\n" for name, address in names.items())
+
+
+def stalled(events: Iterable[Mapping[str, Any]]) -> float:
+    """The share of tasks that started more than STALL_MS after their AM had got the container. 0 of none."""
+    seen = {event["container"]: event["seen"] for event in events if event["event"] == "task"}
+    started = {event["container"]: event["started"] for event in events if event["event"] == "end"}
+    delays: list[int] = [
+        started[container] - at for container, at in seen.items() if started.get(container) is not None
+    ]
+    return sum(delay > STALL_MS for delay in delays) / max(1, len(delays))
 
 
 def _configure(run: TrueRun, work: Path, ports: Sequence[int]) -> None:
@@ -245,7 +276,17 @@ def _jvm(name: str, work: Path, classes: Path, jars: Path, *command: object) -> 
     level = "INFO" if name == "rm" else "WARN"
     (own / "log4j.properties").write_text(LOG4J.format(level=level, file=work / f"{name}.log"))
     path = toolchain.class_path_of(work / "conf", own, classes, jars / "*")
-    line = [toolchain.java(), f"-Xmx{HEAPS[name]}", "-XX:+UseParallelGC", *OPENED, "-cp", path, *map(str, command)]
+    names = f"-Djdk.net.hosts.file={work / HOSTS_FILE}"
+    line = [
+        toolchain.java(),
+        f"-Xmx{HEAPS[name]}",
+        "-XX:+UseParallelGC",
+        *OPENED,
+        names,
+        "-cp",
+        path,
+        *map(str, command),
+    ]
     with (
         (work / f"{name}.out").open("wb") as out,
         subprocess.Popen(line, cwd=work, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as process,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.hadoop.truth.recorder import plan_of
+from tests.hadoop.truth.recorder import hosts_file, plan_of, stalled
 from tests.hadoop.truth.recording import recorded_times, surplus_of, write_recording
 from tests.hadoop.truth.runs import RUNS, hosts, workload_of
 from yarn.resource import Resource
@@ -46,6 +46,19 @@ def test_all_nodes_have_loopback_addresses_of_their_own() -> None:
     addresses = hosts(600)
     assert len(set(addresses)) == 600
     assert (addresses[0], addresses[249], addresses[250]) == ("127.0.1.1", "127.0.1.250", "127.0.2.1")
+
+
+def test_both_machines_know_all_names_without_a_name_server() -> None:
+    lines = hosts_file(hosts(2), "laptop").splitlines()
+    assert lines == ["127.0.0.1 localhost", "127.0.0.1 laptop", "127.0.1.1 127.0.1.1", "127.0.1.2 127.0.1.2"]
+
+
+def test_late_starts_of_tasks_are_counted() -> None:
+    seen = [{"event": "task", "container": f"c{number}", "seen": 1000} for number in range(5)]
+    ends = [("c0", 1020), ("c1", 2000), ("c2", 6150), ("c3", None), ("am", 99_000)]
+    events = [*seen, *({"event": "end", "container": container, "started": at} for container, at in ends)]
+    assert stalled(events) == 1 / 3
+    assert stalled([]) == 0
 
 
 def test_each_run_has_a_workload_and_names_of_its_own() -> None:
