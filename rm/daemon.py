@@ -62,7 +62,7 @@ from yarn.containers import Token
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
-from yarn.settings import high_availability, resourcemanager
+from yarn.settings import high_availability, resourcemanager, zookeeper
 from yarn.settings.yarnling import STATE_STORE_FILE, WEB_ENABLED
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class ResourceManager:
         self.core = self._start.core()
         self._conf = conf
         self.keys = MasterKeys(conf)
-        self._store_path = _store_path(conf)
+        self._store_place = _store_place(conf)
         self._shell = ResourceManagerShell(self.core, clock)
         self._signer = ResponseSigner(
             self.keys,
@@ -303,10 +303,10 @@ class ResourceManager:
     @asynccontextmanager
     async def _recovered(self) -> AsyncIterator[None]:
         """Recover the state of an earlier ResourceManager, and store changes from now on, if recovery is enabled."""
-        if self._store_path is None:
+        if self._store_place is None:
             yield
             return
-        store = self._open_store(self._store_path)
+        store = self._open_store(self._store_place)
         writer = StoreWriter(store, report=self._shell.send, answer=self._shell.carry_out, fail=self._fail_to_store)
         try:
             # Recovered objects stay; visiting them again and again took half of the time.
@@ -317,31 +317,33 @@ class ResourceManager:
                 self._shell.store_writer = writer
                 self._shell.handle(StateLoaded(state))
             _logger.info(
-                "recovered epoch=%d applications=%d store=%s (%s) file=%s",
+                "recovered epoch=%d applications=%d store=%s (%s) %s",
                 state.epoch,
                 len(state.applications),
                 store.description,
                 resourcemanager.STORE_CLASS.of(self._conf),
-                self._store_path,
+                self._store_place,
             )
             yield
         finally:
             await writer.close()
 
-    def _open_store(self, path: Path) -> StateStoreEngine:
+    def _open_store(self, place: str) -> StateStoreEngine:
         if self._role is not None:
             return self._role.engines.open_store()
-        return SQLiteStateStore.open(path, f"{STATE_STORE_FILE.key} = {path}")
+        if zookeeper.has_store(self._conf):
+            # kazoo is needed only here, and may be missing.
+            from rm.shell.zookeeper_store import ZooKeeperStateStore
+
+            return ZooKeeperStateStore.open(self._conf)
+        return SQLiteStateStore.open(Path(STATE_STORE_FILE.of(self._conf)), place)
 
     def _taken_over(self, store: StateStoreEngine) -> RMState:
         """The stored state, in an epoch that no other ResourceManager has."""
         if self._role is not None:
             store.take_over(self._role.term)
             return store.load()
-        assert isinstance(store, SQLiteStateStore), "the only store of a single ResourceManager"
-        state = store.load()
-        store.raise_epoch()
-        return state
+        return store.recover()
 
     def _shortest_expiry_ms(self) -> int:
         return min(
@@ -458,9 +460,15 @@ def _send_change(watch: CallWatch, change: StateChanged) -> None:
     )
 
 
-def _store_path(conf: Configuration) -> Path | None:
-    """The state store's file; None without recovery. Raises ConfigurationException if no file is named."""
-    return Path(STATE_STORE_FILE.of(conf)) if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+def _store_place(conf: Configuration) -> str | None:
+    """The key and value that say where the state store is; None without recovery.
+
+    Raises ConfigurationException if no place is named.
+    """
+    if not resourcemanager.RECOVERY_ENABLED.of(conf):
+        return None
+    setting = zookeeper.ZK_ADDRESS if zookeeper.has_store(conf) else STATE_STORE_FILE
+    return f"{setting.key} = {setting.of(conf)}"
 
 
 def _host_lists_at_start(conf: Configuration) -> HostLists:

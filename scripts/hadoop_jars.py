@@ -19,12 +19,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 POM = ROOT / "tests" / "hadoop" / "pom.xml"
+ZOOKEEPER = "zookeeper"
+ZOOKEEPER_POM = ROOT / "tests" / "zookeeper" / "pom.xml"
 OTHER_VERSIONS = ("2.10.2", "3.3.6", "3.4.2", "3.5.0")
 OTHER_CLIENTS = ("services", "tez", "distributedshell", "streaming")
 SETS = (
     *("client", "mapreduce", "minicluster", "minicluster-3.5.0"),
     *OTHER_CLIENTS,
     *(f"commands-{version}" for version in OTHER_VERSIONS),
+    ZOOKEEPER,
 )
 SECONDS = int(os.environ.get("HADOOP_JARS_SECONDS", "600"))
 
@@ -52,7 +55,7 @@ def jars(name: str, *, offline: bool = False) -> Path:
     """The directory with the jars of this set; they are fetched if they are not there."""
     home = Path(os.environ.get("YARNLING_HADOOP_JARS") or ROOT / ".hadoop-jars")
     target = home / name
-    if is_complete(target):
+    if is_complete(name, target):
         return target
     if offline:
         raise FetchFailed(f"{target} has no complete set of jars (scripts/hadoop-jars {name} fetches it)")
@@ -60,18 +63,22 @@ def jars(name: str, *, offline: bool = False) -> Path:
     deadline = time.monotonic() + SECONDS
     with (home / f"{name}.lock").open("w") as lock:
         wait_for(lock.fileno(), deadline)
-        if not is_complete(target):
+        if not is_complete(name, target):
             fetch(name, target, max(deadline - time.monotonic(), 1))
     return target
 
 
-def is_complete(target: Path) -> bool:
+def is_complete(name: str, target: Path) -> bool:
     stamp = target / "pom.sha256"
-    return stamp.exists() and stamp.read_text() == pom_hash()
+    return stamp.exists() and stamp.read_text() == pom_hash(name)
 
 
-def pom_hash() -> str:
-    return hashlib.sha256(POM.read_bytes()).hexdigest()
+def pom_of(name: str) -> Path:
+    return ZOOKEEPER_POM if name == ZOOKEEPER else POM
+
+
+def pom_hash(name: str) -> str:
+    return hashlib.sha256(pom_of(name).read_bytes()).hexdigest()
 
 
 def wait_for(lock: int, deadline: float) -> None:
@@ -91,7 +98,7 @@ def fetch(name: str, target: Path, seconds: float) -> None:
     shutil.rmtree(target, ignore_errors=True)
     print(f"fetching Hadoop's jars ({name}) into {target} ...", file=sys.stderr)
     profile, _, version = name.partition("-")
-    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", profile]
+    command = ["mvn", "-B", "-q", "-f", str(pom_of(name)), *([] if name == ZOOKEEPER else ["-P", profile])]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={target}"]
     if version:
         command.append(f"-Dhadoop.version={version}")
@@ -113,7 +120,7 @@ def fetch(name: str, target: Path, seconds: float) -> None:
             raise
     if maven.returncode != 0:
         raise FetchFailed(first_error(output) or f"mvn ended with exit status {maven.returncode}")
-    (target / "pom.sha256").write_text(pom_hash())
+    (target / "pom.sha256").write_text(pom_hash(name))
 
 
 def first_error(output: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from rm.core.effects import StoreEffect
+from rm.core.effects import SaveApplication, StoreEffect
 from rm.core.stored_state import RMState
-from rm.shell.sqlite_store import Keys
+from rm.shell.row_state_store import Keys
+from rm.shell.store_rows import RecordTooLarge
 
 
 class StateStoreEngine(Protocol):
@@ -16,6 +17,10 @@ class StateStoreEngine(Protocol):
     @property
     def description(self) -> str:
         """The kind of the store, for the log."""
+        ...
+
+    def recover(self) -> RMState:
+        """The state for a ResourceManager that is the only one, in an epoch that no other has."""
         ...
 
     def take_over(self, term: int) -> int:
@@ -36,5 +41,9 @@ class StateStoreEngine(Protocol):
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
         """Write all effects, or none. Raises StoreFenced as `write_keys`, StoreUnavailable: try again later."""
+
+    def refusal(self, effect: SaveApplication) -> RecordTooLarge | None:
+        """The error for a new application that this store can never take."""
+        ...
 
     def close(self) -> None: ...

@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from rm.core.durability import Outcome, WaitingStep
-from rm.core.effects import StoreEffect
-from rm.shell.sqlite_store import Keys
+from rm.core.effects import SaveApplication, StoreEffect
+from rm.core.stored_state import Saving
+from rm.shell.row_state_store import Keys
 from rm.shell.state_store_engine import StateStoreEngine
 from wire.files.store_file import StoreUnavailable
 from yarn.errors import YarnException
@@ -84,7 +85,7 @@ class StoreWriter:
         try:
             while self._next and not self._has_failed:
                 steps, self._next = self._next, []
-                await self._write_steps(steps)
+                await self._write_steps([self._without_refused(step) for step in steps])
         except Exception as error:
             self._has_failed = True
             bug = None if isinstance(error, YarnException) else error
@@ -114,6 +115,15 @@ class StoreWriter:
         self.problem = None
         for step in steps:
             step.release(self._report, self._answer)
+
+    def _without_refused(self, step: WaitingStep) -> WaitingStep:
+        """The step without a new application that the store can never take, whose submission is refused."""
+        for effect in step.effects:
+            if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW:
+                problem = self._store.refusal(effect)
+                if problem is not None:
+                    return step.without_new_application(problem, self._report, self._answer)
+        return step
 
     def _note(self, problem: StoreUnavailable | None) -> None:
         before, self.problem = self.problem, problem

@@ -133,12 +133,21 @@ def test_hadoops_local_stores_select_ours(name: str) -> None:
     assert faults(**{STORE_CLASS.key: name}) == []
 
 
-@pytest.mark.parametrize("name", ["ZKRMStateStore", "NullRMStateStore", "org.apache.hadoop.x.MemoryRMStateStore"])
+@pytest.mark.parametrize("name", ["NullRMStateStore", "org.apache.hadoop.x.MemoryRMStateStore"])
 def test_other_stores_are_refused_by_name(name: str) -> None:
     (fault,) = faults(**{STORE_CLASS.key: name})
     assert fault.startswith(f"{STORE_CLASS.key}: is not a supported state store")
     off = {RECOVERY_ENABLED.key: "false", STORE_CLASS.key: name}
     assert faults(**off) == []
+
+
+def test_hadoops_store_in_zookeeper_needs_an_address_and_no_file() -> None:
+    values = {STORE_CLASS.key: "org.apache.hadoop.x.ZKRMStateStore", STATE_STORE_FILE.key: ""}
+    assert faults(**values) == [f"hadoop.zk.address: is not set, although {RECOVERY_ENABLED.key} is true"]
+    for key in ("hadoop.zk.address", "yarn.resourcemanager.zk-address"):
+        assert faults(**values, **{key: "localhost:2181,127.0.0.1:2182/yarn"}) == []
+    (fault,) = faults(**{**values, STATE_STORE_FILE.key: "/f"}, **{"hadoop.zk.address": "localhost:1,zk1:2181"})
+    assert "= localhost:1,zk1:2181 is not on this machine, and is left alone" in fault
 
 
 def test_recovery_without_a_store_file_is_refused(tmp_path: Path) -> None:

@@ -14,29 +14,22 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
-from rm.core.states import RMAppAttemptState, RMAppState
+from rm.core.effects import SaveApplication, SaveAttempt
 from rm.core.stored_state import (
     ApplicationAttemptStateData,
     ApplicationStateData,
-    NodeLabelState,
     RMState,
     Saving,
-    StoredApplication,
 )
-from rm.shell.sqlite_store import FILE_KIND, NODE_LABELS, SCHEMA_VERSION, SQLiteStateStore
+from rm.shell.sqlite_store import FILE_KIND, SCHEMA_VERSION, SQLiteStateStore
 from tests.processes import running
 from wire.files.store_file import StoreDamaged, StoreUnavailable
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.nodes import NodeLabel
-from yarn.protocols.tracker import MasterKey
 from yarn.resource import Resource
-from yarn.states import FinalApplicationStatus
 
 REMEDY = "(restore a copy, or move state.sqlite and state.sqlite-journal away to start without its applications)"
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,75 +92,6 @@ def test_a_new_file_is_empty_and_private_to_its_owner(store: SQLiteStateStore, p
     store.write([SaveApplication(application(), Saving.NEW)])
     assert {p.stat().st_mode & 0o777 for p in path.parent.iterdir()} == {0o600}
     assert store.keys("any") == ()
-
-
-def test_stored_records_are_read_by_the_next_store(store: SQLiteStateStore, path: Path) -> None:
-    ended = application(
-        placed="root.a.b",
-        launch_ms=6,
-        lifetime_ends_ms=9,
-        state=RMAppState.FINISHED,
-        diagnostics="fine \N{SNOWMAN}",
-        finish_ms=8,
-    )
-    over = attempt(
-        state=RMAppAttemptState.FINISHED,
-        tracking_url="N/A",
-        final_status=FinalApplicationStatus.SUCCEEDED,
-        exit_status=-102,
-        memory_mb_seconds=1 << 50,
-    )
-    store.write([SaveApplication(ended, Saving.FINAL), SaveAttempt(over, Saving.FINAL)])
-    store.close()
-    again = opened(path)
-    assert again.load() == RMState(0, (StoredApplication(ended, (over,)),))
-    assert again.load().applications[0].application.submission.am_container.tokens == b"credentials"
-    again.close()
-
-
-def test_the_last_write_wins_and_the_order_is_that_of_ids(store: SQLiteStateStore) -> None:
-    apps = [application(number) for number in (10, 2, 1)]
-    store.write([SaveApplication(app, Saving.NEW) for app in apps])
-    store.write([SaveAttempt(attempt(number), Saving.NEW) for number in (11, 2, 1)])
-    changed = replace(apps[2], launch_ms=77)
-    store.write([SaveApplication(changed, Saving.CHANGE)])
-    found = store.load().applications
-    assert [stored.application for stored in found] == [changed, apps[1], apps[0]]
-    assert [one.attempt_id.attempt for one in found[0].attempts] == [1, 2, 11]
-
-
-def test_an_application_is_removed_with_its_attempts(store: SQLiteStateStore) -> None:
-    store.write([SaveApplication(application(), Saving.NEW), SaveAttempt(attempt(), Saving.NEW)])
-    store.write([RemoveApplication(APP)])
-    assert store.load() == RMState()
-    store.write([SaveApplication(application(), Saving.NEW)])
-    assert store.load().applications[0].attempts == ()
-
-
-def test_the_last_state_of_labels_is_stored(store: SQLiteStateStore) -> None:
-    assert store.load().node_labels == NodeLabelState()
-    for labels in ((NodeLabel("a"),), (NodeLabel("a"), NodeLabel("b", exclusive=False))):
-        state = NodeLabelState(labels, ((NodeId("h", 0), "a"), (NodeId("h", 7), "")))
-        store.write([SaveNodeLabels(state)])
-        assert store.load().node_labels == state
-
-
-def test_epochs_and_keys_are_stored(store: SQLiteStateStore) -> None:
-    keys = (MasterKey(4, b"four"), MasterKey(2, b"two"))
-    store.write_keys("a", keys)
-    store.write_keys("b", keys[:1])
-    store.write_keys("b", keys[1:])
-    assert (store.keys("a"), store.keys("b")) == (keys, keys[1:])
-    store.raise_epoch()
-    store.raise_epoch()
-    assert store.load().epoch == 2
-
-
-def test_a_write_is_atomic(store: SQLiteStateStore) -> None:
-    impossible = replace(application(2), diagnostics=object())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="object cannot be written"):
-        store.write([SaveApplication(application(), Saving.NEW), SaveApplication(impossible, Saving.NEW)])
-    assert store.load() == RMState()
 
 
 def test_on_a_full_disk_a_write_leaves_nothing_and_works_once_there_is_room(store: SQLiteStateStore) -> None:
@@ -298,13 +222,6 @@ def test_a_record_that_cannot_be_read_is_refused(store: SQLiteStateStore, path: 
     assert "the file is damaged: 1 records do not match their checksums: application (1700000000000, 1) (" in refusal(
         path
     )
-
-
-def test_a_record_that_is_intact_but_cannot_be_decoded_is_refused(store: SQLiteStateStore, path: Path) -> None:
-    with store._file.writing() as group:
-        group.put("cluster", NODE_LABELS, ('{"colour": 3}',))
-    store.close()
-    assert "the file is damaged: a record cannot be read: " in refusal(path)
 
 
 def altered(path: Path, statement: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from rm.core.effects import SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.core.stored_state import NodeLabelState, RMState, Saving
-from rm.shell.sqlite_store import Keys
+from rm.shell.row_state_store import Keys
 from tests.rm.test_sqlite_store import application, attempt, opened, read
 from wire.files import store_file
 from wire.files.store_file import StoreDamaged, store_files

@@ -23,12 +23,14 @@ from rm.core.events import (
 from rm.core.stored_state import Saving
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.sqlite_store import SQLiteStateStore
+from rm.shell.store_rows import RecordTooLarge
 from rm.shell.store_writer import StoreWriter
 from tests.rm.served_cluster import until
 from tests.rm.test_shell import Clock, ScriptedCore
 from tests.rm.test_sqlite_store import APP, ATTEMPT, application, attempt
 from wire.files.store_file import StoreUnavailable
 from yarn.errors import YarnException
+from yarn.ids import ApplicationId
 from yarn.machine import Reply
 from yarn.protocols.tracker import MasterKey
 
@@ -55,6 +57,11 @@ class Disk:
         self.ready = threading.Event()
         self.writes: list[list[StoreEffect]] = []
         self.problem: YarnException | None = None
+        self.too_large: set[ApplicationId] = set()
+
+    def refusal(self, effect: SaveApplication) -> RecordTooLarge | None:
+        is_large = effect.application.application_id in self.too_large
+        return RecordTooLarge("too large") if is_large else None
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
         assert self.ready.wait(60)
@@ -139,6 +146,21 @@ async def test_a_repeated_submission_is_acknowledged_once_the_first_one_is_durab
     assert (first.result(), again.result()) == ("one", "again")
     await wired.writer.close()
     assert wired.disk.writes == [[NEW], []]
+
+
+async def test_an_application_that_the_store_never_takes_is_refused_alone() -> None:
+    other = SaveApplication(application(2), Saving.NEW)
+    wired = Wired([Reply(1, "one"), NEW], [Reply(2, "two"), other], [], [])
+    wired.disk.too_large.add(APP)
+    wired.disk.ready.set()
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(refused(wired.shell.ask(submission)))
+        second = tasks.create_task(wired.shell.ask(submission))
+    assert (first.result().message, second.result()) == ("too large", "two")
+    assert ApplicationSaveFailed(APP, "too large") in wired.events()
+    await wired.writer.close()
+    assert wired.disk.writes == [[other], []]
+    assert wired.failed == 0
 
 
 # A full disk or a damaged file

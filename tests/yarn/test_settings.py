@@ -362,9 +362,9 @@ def test_a_strict_configuration_refuses_what_yarnling_does_not_do(key: str) -> N
     assert (fault.key, fault.severity) == (key, Severity.ERROR)
 
 
-@pytest.mark.parametrize("store", ["ZKRMStateStore", "LeveldbRMStateStore"])
+@pytest.mark.parametrize("store", ["NullRMStateStore", "LeveldbRMStateStore"])
 def test_another_state_store_matters_only_with_recovery(store: str) -> None:
     values = {"yarn.resourcemanager.store.class": f"x.{store}", "yarn.yarnling.state-store-file": "/s"}
     assert check_settings(Configuration.of(values)) == []
     faults = check_settings(Configuration.of({**values, "yarn.resourcemanager.recovery.enabled": "true"}))
-    assert [fault.key for fault in faults] == ["yarn.resourcemanager.store.class"] * (store == "ZKRMStateStore")
+    assert [fault.key for fault in faults] == ["yarn.resourcemanager.store.class"] * (store == "NullRMStateStore")

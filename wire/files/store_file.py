@@ -139,15 +139,15 @@ class Transaction:
         """Insert the row, or replace the one with the same key."""
         self.remove(table, key)
         row = (*key, *content)
-        checksum = _checksum(table, row)
+        checksum = row_checksum(table, row)
         self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))}, ?)", (*row, checksum))
-        self.digest = _xor(self.digest, checksum)
+        self.digest = xor(self.digest, checksum)
 
     def remove(self, table: str, key: tuple[Value, ...]) -> None:
         """Delete the rows whose keys begin with `key`."""
         where = " AND ".join(f"{name} = ?" for name in self._tables[table].key_names()[: len(key)])
         for (checksum,) in self._database.execute(f"SELECT checksum FROM {table} WHERE {where}", key).fetchall():
-            self.digest = _xor(self.digest, checksum)
+            self.digest = xor(self.digest, checksum)
         self._database.execute(f"DELETE FROM {table} WHERE {where}", key)
 
 
@@ -271,10 +271,10 @@ class StoreFile:
         digest = bytes(sha256().digest_size)
         for table, columns in self._tables.items():
             for *row, checksum in self._database.execute(f"SELECT * FROM {table}"):
-                if checksum != _checksum(table, tuple(row)):
+                if checksum != row_checksum(table, tuple(row)):
                     wrong.append(f"{table} {tuple(row[: len(columns.key)])!r:.100}")
                 else:
-                    digest = _xor(digest, checksum)
+                    digest = xor(digest, checksum)
         if wrong:
             named = ", ".join(wrong[:_NAMED_MAX])
             what = f"{len(wrong)} records do not match their checksums: {named}"
@@ -295,7 +295,7 @@ def _stored_digest(database: sqlite3.Connection) -> bytes:
     return found[0]
 
 
-def _checksum(table: str, row: Row) -> bytes:
+def row_checksum(table: str, row: Row) -> bytes:
     """The checksum of the values with their types and lengths, so that different rows have different input."""
     parts = [table.encode()]
     for value in row:
@@ -304,7 +304,8 @@ def _checksum(table: str, row: Row) -> bytes:
     return sha256(b"".join(parts)).digest()
 
 
-def _xor(one: bytes, other: bytes) -> bytes:
+def xor(one: bytes, other: bytes) -> bytes:
+    """The digest with a row's checksum added or, if it is in there, taken out."""
     return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
 
 

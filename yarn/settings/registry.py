@@ -20,6 +20,7 @@ from yarn.settings import (
     scheduler,
     shuffle,
     yarnling,
+    zookeeper,
 )
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 from yarn.settings.release import ReleasedBoolSetting
@@ -37,6 +38,7 @@ _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
         nodemanager,
         logs,
         shuffle,
+        zookeeper,
     )
     for value in vars(module).values()
     if isinstance(value, Setting)
@@ -236,14 +238,17 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """A fault if no file is configured for the state store."""
+    """A fault if no file is configured for the state store, or no address for one in ZooKeeper."""
     conf = sound.conf
     if not resourcemanager.RECOVERY_ENABLED.of(conf):
         return []
-    if conf.get_trimmed(yarnling.STATE_STORE_FILE.key):
+    setting, remedy = yarnling.STATE_STORE_FILE, "name a file on a local disk"
+    if zookeeper.names_store(conf) and not zookeeper.ZK_ADDRESS.maybe_of(conf):
+        setting, remedy = zookeeper.ZK_ADDRESS, "name ZooKeeper's servers on this machine, host:port"
+    elif zookeeper.has_store(conf) or conf.get_trimmed(setting.key):
         return []
     problem = f"is not set, although {resourcemanager.RECOVERY_ENABLED.key} is true"
-    return [Fault(yarnling.STATE_STORE_FILE.key, None, DEFAULT, problem, "name a file on a local disk")]
+    return [Fault(setting.key, None, DEFAULT, problem, remedy)]
 
 
 def _check_log_aggregation(sound: _Sound) -> list[Fault]:

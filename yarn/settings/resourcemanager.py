@@ -248,7 +248,7 @@ SQLITE_STORE = "SQLiteRMStateStore"
 STORE_CLASS = TextSetting(
     "yarn.resourcemanager.store.class",
     "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-    f"the state store; Hadoop's stores on local disks select yarnling's own, {SQLITE_STORE}",
+    f"the state store: ZKRMStateStore, or {SQLITE_STORE}, which Hadoop's local stores select too",
 )
 STORED_COMPLETED_APPLICATIONS_MAX = IntSetting(
     "yarn.resourcemanager.state-store.max-completed-applications",

@@ -14,6 +14,7 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 from yarn.faults import Concern, ConfigurationException, Fault, Severity
 from yarn.settings import logs, nodemanager, resourcemanager, scheduler, yarnling
+from yarn.settings.zookeeper import ZK_ADDRESS, ZK_STORE, is_local
 
 NO_EFFECT = "no decision of the scheduler depends on it"
 """The effect of a feature that only concerns operation."""
@@ -238,24 +239,22 @@ def _check_failover(conf: Configuration) -> list[Fault]:
 
 
 def _check_store(conf: Configuration) -> list[Fault]:
-    """A fault for a state store other than yarnling's own, which replaces Hadoop's stores on local disks."""
+    """A fault for a state store other than yarnling's own, which replace Hadoop's on local disks and in ZooKeeper."""
     store = resourcemanager.STORE_CLASS
     name = text_of(conf, store.key).rpartition(".")[2]
     own = ("", resourcemanager.SQLITE_STORE, "FileSystemRMStateStore", "LeveldbRMStateStore")
-    if text_of(conf, resourcemanager.RECOVERY_ENABLED.key).lower() != "true" or name in own:
+    address = ZK_ADDRESS.maybe_of(conf) or ""
+    is_here = name == ZK_STORE and is_local(address)
+    if text_of(conf, resourcemanager.RECOVERY_ENABLED.key).lower() != "true" or name in own or is_here:
         return []
-    problem = "is not a supported state store: yarnling has its own, in a single file"
+    problem = "is not a supported state store: yarnling has its own, in a single file or in ZooKeeper"
+    if name == ZK_STORE:
+        if not address:
+            return []
+        problem = f"is not used: {ZK_ADDRESS.key} = {address} is not on this machine, and is left alone"
     effect = f"a restart recovers what this cluster wrote to its file; {NO_EFFECT}"
-    return [
-        unsupported(
-            conf,
-            store.key,
-            problem,
-            effect,
-            f"write {resourcemanager.SQLITE_STORE}, or remove it",
-            concern=Concern.OPERATION,
-        )
-    ]
+    remedy = f"write {resourcemanager.SQLITE_STORE} or {ZK_STORE} with a ZooKeeper on this machine, or remove it"
+    return [unsupported(conf, store.key, problem, effect, remedy, concern=Concern.OPERATION)]
 
 
 def _check_auxiliary_services(conf: Configuration) -> list[Fault]:

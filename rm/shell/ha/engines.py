@@ -16,6 +16,7 @@ from wire.files.store_file import StoreFile
 from yarn.configuration import Configuration
 from yarn.settings.high_availability import LEASE
 from yarn.settings.yarnling import STATE_STORE_FILE
+from yarn.settings.zookeeper import has_store
 
 
 class Engines(Struct, frozen=True):
@@ -31,7 +32,17 @@ def engines_of(conf: Configuration, rm_id: str) -> Engines:
 
     Blocks. Raises YarnException, StoreDamaged among them, if the state store cannot be opened.
     """
-    return _embedded(conf, rm_id)
+    return _in_zookeeper(conf, rm_id) if has_store(conf) else _embedded(conf, rm_id)
+
+
+def _in_zookeeper(conf: Configuration, rm_id: str) -> Engines:
+    """An election by ZooKeeper, and the state in it: for any number of machines."""
+    # kazoo is needed only here, and may be missing.
+    from rm.shell.ha.zookeeper_elector import ZooKeeperElector
+    from rm.shell.zookeeper_store import ZooKeeperStateStore
+
+    elector = ZooKeeperElector.read(conf, rm_id)
+    return Engines(elector, lambda: ZooKeeperStateStore.open(conf, rm_id), lambda: None)
 
 
 def _embedded(conf: Configuration, rm_id: str) -> Engines:
