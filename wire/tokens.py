@@ -84,10 +84,12 @@ class KeyRing:
         if self.next is not None:
             self.current, self.next = self.next, None
 
-    def accept(self, key: MasterKey) -> None:
-        """Make `key` the current one; the same key again is a no-op."""
-        if self.current is None or self.current.key_id != key.key_id:
-            self.previous, self.current = self.current, key
+    def accept(self, key: MasterKey) -> bool:
+        """Make `key` the current one. Returns False if it is that already."""
+        if self.current is not None and self.current.key_id == key.key_id:
+            return False
+        self.previous, self.current = self.current, key
+        return True
 
     def newest(self) -> MasterKey | None:
         """The next key while it is being rolled out, otherwise the current one."""
@@ -206,10 +208,22 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
         """A token for the attempt's AM to call the node."""
         return self.sign(NMTokenIdentifier(attempt_id, node_id, user, 0), service=str(node_id))
 
-    def remember(self, identifier: NMTokenIdentifier) -> None:
+    def remember(self, identifier: NMTokenIdentifier) -> MasterKey | None:
+        """Remember the key of the attempt's token. Returns the key if it is a new one for the attempt."""
         key = self.keys.find(identifier.master_key_id)
-        if key is not None:
-            self._remembered[identifier.attempt_id] = key
+        if key is None or self._remembered.get(identifier.attempt_id) == key:
+            return None
+        self._remembered[identifier.attempt_id] = key
+        return key
+
+    @property
+    def remembered(self) -> dict[ApplicationAttemptId, MasterKey]:
+        """The keys of attempts that are remembered."""
+        return dict(self._remembered)
+
+    def recover(self, attempt_id: ApplicationAttemptId, key: MasterKey) -> None:
+        """Remember a key that an earlier NM has stored."""
+        self._remembered[attempt_id] = key
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
         self._remembered.pop(attempt_id, None)

@@ -187,7 +187,9 @@ class NMApplication:
     def _retain_logs(self) -> None:
         """Schedule the deletion of its logs (NonAggregatingLogHandler), if it has some."""
         if not self.is_played:
-            self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
+            due_ms = self._context.dispatcher.now_ms + self._context.settings.log_retain_ms
+            self._context.delete_logs_at(self.id, due_ms)
+            self._context.recorder.log_deletion_scheduled(self.id, due_ms)
         self.send(ApplicationLogHandlingFinished(self.id))
 
 

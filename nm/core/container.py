@@ -14,11 +14,14 @@ from nm.core.effects import (
     InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
+    ReacquireContainer,
     Signal,
     SignalProcess,
 )
-from nm.core.resource_cache import ResourceKey, ResourceLocalized
+from nm.core.resource_cache import ResourceLocalized
+from nm.core.resource_key import ResourceKey
 from nm.core.start_checks import link_parts
+from nm.core.stored_state import ContainerProgress, RecoveredContainerStatus
 from yarn.containers import (
     ContainerLaunchContext,
     ContainerRetryContext,
@@ -148,9 +151,18 @@ class NMContainer:
 
     `exit_status` is INVALID (-1000) until the container ends or is killed. `launches` counts how often its process was
     started. `emulation` names the rule by which the container is emulated; empty if it runs as a process.
+
+    `recovered` is the progress that an earlier NodeManager has stored, if it started the container. `is_reacquired`:
+    its process was started by that one.
     """
 
-    def __init__(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext, context: NodeContext) -> None:
+    def __init__(
+        self,
+        token: ContainerTokenIdentifier,
+        launch: ContainerLaunchContext,
+        context: NodeContext,
+        recovered: ContainerProgress | None = None,
+    ) -> None:
         settings = context.settings
         self.id = token.container_id
         self.user = token.user
@@ -167,9 +179,60 @@ class NMContainer:
         self._links: dict[str, str] = {}
         self._counters = [0, 0, 0, 0, 0]
         self._relaunch_waits = False
+        self._launched_ms = 0
+        self.is_stopped = False
+        self.is_reacquired = False
+        self.recovered_status: RecoveredContainerStatus | None = None
+        if recovered is not None:
+            self._recover(recovered)
 
     def __str__(self) -> str:
         return str(self.id)
+
+    def _recover(self, stored: ContainerProgress) -> None:
+        self.recovered_status = stored.status
+        self.launches, self._launched_ms = stored.launches, stored.launched_ms
+        self.is_stopped = stored.is_killed
+        if self.is_recovered_as_ended:
+            self.exit_status = stored.exit_status
+        self._diagnostics = stored.diagnostics[-self._context.settings.diagnostics_max_chars :]
+        self.retries.recover(stored.remaining_retries, stored.restarts_ms)
+
+    @property
+    def is_recovered_as_ended(self) -> bool:
+        """True if the container has ended, or was stopped before its first launch, under an earlier NodeManager."""
+        if self.recovered_status is RecoveredContainerStatus.REQUESTED:
+            return self.is_stopped
+        return self.recovered_status is RecoveredContainerStatus.COMPLETED
+
+    def progress(self) -> ContainerProgress:
+        """The container's progress, for the next NodeManager."""
+        status = RecoveredContainerStatus.REQUESTED if self.launches == 0 else RecoveredContainerStatus.LAUNCHED
+        return ContainerProgress(
+            RecoveredContainerStatus.COMPLETED if self.is_done else status,
+            self.launches,
+            self._launched_ms,
+            self.is_stopped,
+            self.exit_status,
+            self._diagnostics,
+            self.retries.remaining,
+            self.retries.restarts_ms,
+        )
+
+    def note_progress(self) -> None:
+        """Have the container's progress stored."""
+        self._context.recorder.container_changed(self)
+
+    def stop(self, status: int, text: str) -> None:
+        """End the container for its AM; the next NodeManager ends it too, if this one cannot."""
+        self.is_stopped = True
+        self.note_progress()
+        self._context.dispatcher.send(KillContainer(self.id, status, text))
+
+    def take_token(self, token: ContainerTokenIdentifier) -> None:
+        """Have the size and the execution type in `token`."""
+        self.token = token
+        self._context.recorder.container_accepted(token, self.launch_context)
 
     @property
     def is_waiting_for_files(self) -> bool:
@@ -213,6 +276,7 @@ class NMContainer:
         settings = self._context.settings
         stamp = time_stamp(self._context.dispatcher.now_ms, settings.utc_offset_ms)
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
+        self.note_progress()
 
     def request_resources(self) -> bool:
         """Pass the service data on, and request every file of the launch context; False if there are no files.
@@ -222,6 +286,7 @@ class NMContainer:
         """
         for service, data in self.launch_context.service_data.items():
             self._context.dispatcher.emit(InitAuxiliaryService(service, self.id.application_id, self.user, data.data))
+            self._context.recorder.service_used(self.id.application_id, service, data)
         if self.emulation:
             return False
         self._pending = {
@@ -248,23 +313,33 @@ class NMContainer:
         return True
 
     def launch(self) -> None:
-        """Start the container's process, for the first time or again."""
+        """Start the container's process, for the first time or again. A process that runs already is reacquired."""
+        now_ms = self._context.dispatcher.now_ms
+        if self.recovered_status is RecoveredContainerStatus.LAUNCHED:
+            self.recovered_status = None
+            self.is_reacquired = True
+            elapsed_ms = max(0, now_ms - self._launched_ms)
+            self._context.dispatcher.emit(ReacquireContainer(self._launch_effect(), elapsed_ms))
+            return
         self.launches += 1
-        self._relaunch_waits = False
-        self._context.dispatcher.emit(
-            LaunchContainer(
-                self.id,
-                self.launches,
-                self.user,
-                self.launch_context.commands,
-                self.launch_context.environment,
-                self._links,
-                ",".join(map(str, self._counters)),
-                self.token.resource,
-                self.emulation,
-                self.launch_context.tokens,
-                self._cpu()[1],
-            )
+        self._launched_ms = now_ms
+        self._relaunch_waits = self.is_reacquired = False
+        self.note_progress()
+        self._context.dispatcher.emit(self._launch_effect())
+
+    def _launch_effect(self) -> LaunchContainer:
+        return LaunchContainer(
+            self.id,
+            self.launches,
+            self.user,
+            self.launch_context.commands,
+            self.launch_context.environment,
+            self._links,
+            ",".join(map(str, self._counters)),
+            self.token.resource,
+            self.emulation,
+            self.launch_context.tokens,
+            self._cpu()[1],
         )
 
     def start_monitoring(self) -> None:
@@ -335,6 +410,7 @@ class NMContainer:
 
     def finished(self) -> None:
         """Report to the container's application and to the RM that the container is DONE."""
+        self.note_progress()
         self._context.dispatcher.send(ApplicationContainerFinished(self.id))
         self._context.dispatcher.send(ContainerDone(self.id))
 
@@ -359,6 +435,21 @@ class SlidingWindowRetryPolicy:
         self._remaining = context.max_retries
         self._restarts_ms: list[int] = []
         self.interval_ms = max(context.retry_interval_ms, minimum_interval_ms)
+
+    @property
+    def remaining(self) -> int:
+        """The retries that are left, if no validity interval is set."""
+        return self._remaining
+
+    @property
+    def restarts_ms(self) -> tuple[int, ...]:
+        """The times of the restarts that count, if a validity interval is set."""
+        return tuple(self._restarts_ms)
+
+    def recover(self, remaining: int | None, restarts_ms: tuple[int, ...]) -> None:
+        """Take over the restarts that an earlier NodeManager has counted."""
+        self._remaining = self._context.max_retries if remaining is None else remaining
+        self._restarts_ms = list(restarts_ms)
 
     @property
     def is_set(self) -> bool:

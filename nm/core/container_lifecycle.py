@@ -22,7 +22,7 @@ from nm.core.container import (
     UpdateContainerToken,
     UpdateDiagnosticsMsg,
 )
-from nm.core.diagnostics import ATTEMPT_MESSAGE, KILLED_BEFORE_LAUNCH, KILLED_EXTERNALLY
+from nm.core.diagnostics import ATTEMPT_MESSAGE, KILLED_BEFORE_LAUNCH, KILLED_EXTERNALLY, RECOVERED_AS_KILLED
 from nm.core.events import ContainerLaunched
 from nm.core.resource_cache import ResourceFailed, ResourceLocalized
 from yarn.machine import Lifecycle, Row, ignored
@@ -47,6 +47,9 @@ S = NMContainerState
 
 
 def _request_resources(container: NMContainer, _: InitContainer) -> NMContainerState:
+    if container.is_recovered_as_ended:
+        container.finished()
+        return S.DONE
     if container.request_resources():
         return S.LOCALIZING
     container.launch()
@@ -67,6 +70,9 @@ def _resource_failed(container: NMContainer, event: ResourceFailed) -> None:
 
 def _launched(container: NMContainer, _: ContainerLaunched) -> None:
     container.start_monitoring()
+    if container.is_reacquired and container.is_stopped:
+        container.add_diagnostics(RECOVERED_AS_KILLED)
+        container.end_processes()
 
 
 def _exited_with_success(container: NMContainer, _: ContainerExitedWithSuccess) -> None:
@@ -146,11 +152,11 @@ def _update_diagnostics(container: NMContainer, event: UpdateDiagnosticsMsg) -> 
 
 
 def _update(container: NMContainer, event: UpdateContainerToken) -> None:
-    container.token = event.token
+    container.take_token(event.token)
 
 
 def _update_while_watched(container: NMContainer, event: UpdateContainerToken) -> None:
-    container.token = event.token
+    container.take_token(event.token)
     container.change_monitoring()
 
 
@@ -171,7 +177,13 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
     "NMContainer",
     S.NEW,
     [
-        Row(S.NEW, InitContainer, (S.LOCALIZING, S.SCHEDULED), _request_resources, "its application is running"),
+        Row(
+            S.NEW,
+            InitContainer,
+            (S.LOCALIZING, S.SCHEDULED, S.DONE),
+            _request_resources,
+            "its application is running; a recovered container may have ended",
+        ),
         Row(S.NEW, KillContainer, S.DONE, _kill_on_new, "killed before its application was initialised"),
         Row(
             S.LOCALIZING,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nm.core import diagnostics
 from nm.core.application import ApplicationContainerInit, InitApplication, NMApplication
-from nm.core.container import KillContainer, NMContainer, UpdateContainerToken
+from nm.core.container import NMContainer, UpdateContainerToken
 from nm.core.context import NodeContext
 from nm.core.effects import Signal
 from nm.core.events import (
@@ -24,7 +24,7 @@ from nm.core.events import (
 from nm.core.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
 from nm.core.status_updater import NodeStatusUpdater
 from yarn.containers import Container, ContainerStatus, ContainerTokenIdentifier, NMTokenIdentifier
-from yarn.errors import YarnException
+from yarn.errors import NMNotYetReadyException, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Warn
 from yarn.protocols.container_management import (
@@ -60,7 +60,7 @@ class ContainerService:
         self._containers = containers
         self._applications = applications
         self._status = status
-        self._started = StartedContainers()
+        self._started = StartedContainers(keeps_expired=context.recorder.enabled)
         self._auxiliary_services = dict(context.settings.auxiliary_services)
 
     def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
@@ -69,6 +69,10 @@ class ContainerService:
         An AM whose call got no answer from the earlier NM may repeat the call.
         """
         self._started.note_started_before(container_ids)
+
+    def recover_used_tokens(self, used_tokens: tuple[tuple[ContainerId, int], ...]) -> None:
+        """Refuse the tokens that an earlier NM has stored as used: (container, expiry in ms)."""
+        self._started.recover(used_tokens)
 
     def start(self, event: StartContainers) -> StartContainersResponse:
         """Start each requested container.
@@ -125,6 +129,10 @@ class ContainerService:
         token = request.token
         container_id, application_id = token.container_id, token.container_id.application_id
         context = self._context
+        if context.recorder.enabled and not self._status.has_registered:
+            raise NMNotYetReadyException(
+                "Rejecting new containers as NodeManager has not yet connected with ResourceManager"
+            )
         check_start(
             caller,
             token,
@@ -143,9 +151,12 @@ class ContainerService:
             self._applications[application_id] = NMApplication(
                 application_id, token.user, context, request.launch_context.application_acls
             )
+            context.recorder.application_started(application_id, token.user, request.launch_context.application_acls)
             context.dispatcher.send(InitApplication(application_id))
+        context.recorder.container_accepted(token, request.launch_context)
         context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)
+        context.recorder.token_used(token, self._started.take_expired())
         return container_id
 
     def _report_refusal(self, caller: NMTokenIdentifier, container_id: ContainerId, error: YarnException) -> None:
@@ -202,9 +213,9 @@ class ContainerService:
 
     def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerId:
         check_owner(caller, container_id, stop=True)
-        if container_id in self._containers:
-            status = ContainerExitStatus.KILLED_BY_APPMASTER
-            self._context.dispatcher.send(KillContainer(container_id, status, diagnostics.KILLED_BY_APPLICATION_MASTER))
+        container = self._containers.get(container_id)
+        if container is not None:
+            container.stop(ContainerExitStatus.KILLED_BY_APPMASTER, diagnostics.KILLED_BY_APPLICATION_MASTER)
         elif not self._status.is_recently_stopped(container_id):
             raise YarnException(f"Container {container_id} is not handled by this NodeManager")
         return container_id

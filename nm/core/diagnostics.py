@@ -19,6 +19,7 @@ KILLED_BY_RESOURCE_MANAGER = "Container Killed by ResourceManager"
 APPLICATION_NOT_RUNNING = "Application no longer running.\n"
 APPLICATION_FINISHED = "Application killed by ResourceManager"
 APPLICATION_SHUT_DOWN = "Application killed on shutdown"
+RECOVERED_AS_KILLED = "Container recovered as killed.\n"
 
 _DAYS_OF_400_YEARS = 146_097
 _DAYS_TO_EPOCH = 719_468
@@ -54,6 +55,11 @@ def non_zero_exit(exit_code: int) -> str:
     is the whole text.
     """
     return f"Container exited with a non-zero exit code {exit_code}. "
+
+
+def recovered_exit(exit_code: int) -> str:
+    """The text about a process that an earlier NM had started, and that failed (RecoveredContainerLaunch)."""
+    return f"Container exited with a non-zero exit code {exit_code}"
 
 
 def failed_exit(exit_code: int, logs: ErrorLogs, tail_bytes: int) -> str:

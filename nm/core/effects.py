@@ -7,6 +7,7 @@ from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
+from nm.core.stored_state import StoreEffect
 from yarn.containers import LocalResource
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
@@ -54,6 +55,14 @@ class EndNode(Struct, frozen=True):
     failure: str = ""
 
 
+class LeaveContainers(Struct, frozen=True):
+    """Leave the processes of containers running when the node ends: the next NodeManager recovers them."""
+
+
+class EraseStoredState(Struct, frozen=True):
+    """Erase the stored state when the node ends: the RM has taken the node out of use."""
+
+
 class FetchResource(Struct, frozen=True):
     """Copy a file into a cache, and unpack it if it is an archive.
 
@@ -99,6 +108,17 @@ class LaunchContainer(SecretRecord, frozen=True):
     emulation: str = ""
     tokens: bytes = b""
     opportunistic: bool = False
+
+
+class ReacquireContainer(Struct, frozen=True):
+    """Watch a container that an earlier NodeManager has launched.
+
+    The shell answers with ContainerLaunched and later ContainerExited, whose exit code the wrapper script has written
+    into a file; ContainerExitStatus.LOST if there is none. `effect` is what launched it, `elapsed_ms` before this one.
+    """
+
+    effect: LaunchContainer
+    elapsed_ms: int
 
 
 class SignalProcess(Struct, frozen=True):
@@ -198,9 +218,13 @@ Effect: TypeAlias = (
     | SendHeartbeat
     | SendUnregistration
     | EndNode
+    | LeaveContainers
+    | EraseStoredState
+    | StoreEffect
     | FetchResource
     | DeleteResource
     | LaunchContainer
+    | ReacquireContainer
     | SignalProcess
     | MonitorContainer
     | ChangeMonitoring

@@ -10,6 +10,9 @@ its launch number, not from the node, so a run with the same containers gives th
 A container may take a while to exit after SIGTERM, or ignore it (Rule.after_term_ms). Its stages go on meanwhile, so
 what comes first ends it: its stages, that time, or SIGKILL.
 
+A container that an earlier NodeManager has emulated goes on where it was; an AM that registers with the ResourceManager
+cannot, as it lived in that NodeManager's process.
+
 A launch or a signal takes effect at the next Tick, which is due at once: an event for the node's core must
 not come while the core's effects are carried out.
 """
@@ -24,7 +27,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.effects import LaunchContainer, ReacquireContainer, Signal, SignalProcess
 from nm.core.emulation import Draw, EmulationTable, ResourceProfile, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, LaunchCancelled
 from yarn.ids import EPOCH_BITS, ContainerId
@@ -69,7 +72,7 @@ class KillMaster(Struct, frozen=True):
     container_id: ContainerId
 
 
-EmulationEvent: TypeAlias = LaunchContainer | SignalProcess | ProgramEnded | Tick
+EmulationEvent: TypeAlias = LaunchContainer | ReacquireContainer | SignalProcess | ProgramEnded | Tick
 NodeEvent: TypeAlias = ContainerLaunched | ContainerExited | ContainerSignalled | LaunchCancelled
 """For the node's core, as from a launcher of processes."""
 EmulationEffect: TypeAlias = NodeEvent | StartMaster | FinishMaster | KillMaster
@@ -108,6 +111,8 @@ class EmulatedContainers:
         self._pids = PID_FIRST
         self._now_ms = 0
         self._starting: dict[ContainerId, LaunchContainer] = {}
+        self._elapsed_ms: dict[ContainerId, int] = {}
+        """The time that each container being reacquired has run under an earlier NodeManager."""
         self._deferred: deque[LaunchContainer | EmulatedContainer | NodeEvent] = deque()
         self._ends: list[tuple[int, int, EmulatedContainer]] = []
         self._stale_ends = 0
@@ -124,6 +129,10 @@ class EmulatedContainers:
             case LaunchContainer():
                 self._starting[event.container_id] = event
                 self._deferred.append(event)
+            case ReacquireContainer(effect, elapsed_ms):
+                self._starting[effect.container_id] = effect
+                self._elapsed_ms[effect.container_id] = elapsed_ms
+                self._deferred.append(effect)
             case SignalProcess():
                 self._signal(event)
             case ProgramEnded():
@@ -185,7 +194,13 @@ class EmulatedContainers:
         self._pids += 1
         rule = self._rules[effect.emulation]
         profile = self._profile(rule, effect)
-        container = EmulatedContainer(effect, profile, self._pids, self._now_ms, has_master=rule.registers)
+        elapsed_ms = self._elapsed_ms.pop(effect.container_id, None)
+        if elapsed_ms is not None and rule.registers:
+            self._effects.append(ContainerLaunched(effect.container_id, effect.launch))
+            self._effects.append(ContainerExited(effect.container_id, effect.launch, ContainerExitStatus.LOST))
+            return
+        started_ms = self._now_ms - (elapsed_ms or 0)
+        container = EmulatedContainer(effect, profile, self._pids, started_ms, has_master=rule.registers)
         self.running[effect.container_id] = container
         lasts_ms = profile.ends_after_ms
         if lasts_ms is None and self._lasts_of is not None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from nm.core.effects import Signal
+from nm.core.stored_state import RecoveredNode
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
@@ -80,6 +81,12 @@ class LogsAggregated(Struct, frozen=True):
 
     application_id: ApplicationId
     problem: str = ""
+
+
+class Recover(Struct, frozen=True):
+    """The state that an earlier NodeManager of the node has stored. Comes before Start."""
+
+    state: RecoveredNode
 
 
 class Start(Struct, frozen=True):
@@ -233,6 +240,7 @@ Event: TypeAlias = (
     | UpdateContainers
     | SignalToContainer
     | LogsAggregated
+    | Recover
     | Start
     | NodeRegistered
     | RegistrationFailed

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer, NMContainerState
-from nm.core.effects import Effect, LaunchContainer, SendHeartbeat, SendRegistration
+from nm.core.effects import Effect, LaunchContainer, ReacquireContainer, SendHeartbeat, SendRegistration
 from nm.core.events import (
     ContainerExited,
     Event,
@@ -168,7 +168,9 @@ class NodeAudit:
 
     def _of_launches(self, effects: list[Effect]) -> Iterator[str]:
         for effect in effects:
-            if isinstance(effect, LaunchContainer):
+            if isinstance(effect, ReacquireContainer):
+                self._launches[effect.effect.container_id] = effect.effect.launch
+            elif isinstance(effect, LaunchContainer):
                 before = self._launches.get(effect.container_id, 0)
                 if effect.launch != before + 1:
                     yield f"N-09: launch {effect.launch} of {effect.container_id} follows launch {before}"

@@ -40,7 +40,7 @@ from nm.core.container import (
 from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
 from nm.core.container_service import ContainerService
 from nm.core.context import EffectDue, NodeContext
-from nm.core.effects import Effect, EndNode, SendUnregistration
+from nm.core.effects import Effect, EndNode, EraseStoredState, LeaveContainers, SendUnregistration
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -55,6 +55,7 @@ from nm.core.events import (
     NodeHeartbeatAnswered,
     NodeHeartbeatFailed,
     NodeRegistered,
+    Recover,
     RegistrationFailed,
     ResourceFetched,
     ResourceFetchFailed,
@@ -69,6 +70,7 @@ from nm.core.events import (
 )
 from nm.core.invariants import NodeAudit
 from nm.core.played_container import PlayedContainer
+from nm.core.recovery import NodeRecovery
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import RM_INVALID_IDENTIFIER, Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -106,6 +108,7 @@ class NodeManagerCore:
         self.status = NodeStatusUpdater(node_id, facts, self.context, self.containers, self.applications)
         self.service = ContainerService(self.context, self.status, self.containers, self.applications)
         self.stopping = False
+        self._decommissioned = False
         self._failure = ""
         self._finished = False
         self._resync_waits = False
@@ -131,6 +134,7 @@ class NodeManagerCore:
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
         self._maybe_finish()
+        self.context.recorder.end_step()
         effects = self._dispatcher.take_effects()
         if self._audit is not None and (broken := self._audit.violations(event, effects, now_ms)):
             effects.append(InvariantsBroken(tuple(broken)))
@@ -235,6 +239,8 @@ class NodeManagerCore:
         on_call(GetContainerStatuses, self.service.get_statuses)
         on_call(UpdateContainers, self.service.update)
         on_call(SignalToContainer, self.service.signal)
+        recovery = NodeRecovery(self.context, self.status, self.service, self.applications)
+        on(Recover, lambda event: recovery.recover(event.state))
         on(Start, self._start)
         on(NodeRegistered, self._registered)
         on(RegistrationFailed, self._registration_failed)
@@ -253,7 +259,7 @@ class NodeManagerCore:
         on(ContainerDone, lambda _: self.status.send_soon())
         on(ContainerRelaunchDue, self._relaunch)
         on(LogsAggregated, self._logs_aggregated)
-        on(ApplicationForgotten, lambda event: self.applications.pop(event.application_id, None))
+        on(ApplicationForgotten, self._forget_application)
         on(ShrinkCaches, self._shrink_caches)
         on(Tick, lambda _: None)
         on(ShutDown, lambda _: self._shut_down(unregister=True))
@@ -290,6 +296,10 @@ class NodeManagerCore:
             status = LogAggregationStatus.FAILED if event.problem else LogAggregationStatus.SUCCEEDED
             self.status.report_log_aggregation(LogAggregationReport(event.application_id, status, event.problem))
             application.logs_aggregated(event.problem)
+
+    def _forget_application(self, event: ApplicationForgotten) -> None:
+        if self.applications.pop(event.application_id, None) is not None:
+            self.context.recorder.application_forgotten(event.application_id)
 
     def _start(self, event: Start) -> None:
         self.service.note_started_before(event.started_before)
@@ -340,6 +350,8 @@ class NodeManagerCore:
             return
         if code == ContainerExitStatus.SUCCESS:
             self._dispatcher.send(ContainerExitedWithSuccess(container_id))
+        elif self.containers[container_id].is_reacquired:
+            self._failed(container_id, code, diagnostics.recovered_exit(code))
         elif code in (ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED):
             self._add_diagnostics(container_id, diagnostics.killed_on_request(code))
             self._killed(container_id, code, diagnostics.non_zero_exit(code))
@@ -399,6 +411,7 @@ class NodeManagerCore:
         elif self.status.state is Conversation.WAITING:
             self._dispatcher.emit(Warn(f"Message from ResourceManager: {response.diagnostics}"))
             if response.action is NodeAction.SHUTDOWN:
+                self._decommissioned = True
                 self._shut_down(unregister=False)
             else:
                 self._resync()
@@ -433,12 +446,19 @@ class NodeManagerCore:
         Unregistering comes first, as in Hadoop (NodeManager.serviceStop stops the status updater before all others):
         the RM then considers the node's containers lost at once. Until the RM has answered, the node still accepts new
         containers, because an AM requests a lost container again, but counts a refused start as a failure. A node that
-        the RM shut down, or that cannot reach the RM, does not unregister.
+        the RM shut down, or that cannot reach the RM, does not unregister. A supervised node that recovers neither
+        unregisters nor ends its containers, unless the RM shut it down.
         """
         if self.stopping:
             return
         self.stopping = True
         self._failure = failure
+        if self.context.settings.leaves_containers and not self._decommissioned:
+            self.status.stop()
+            self.service.stopping = True
+            self._dispatcher.emit(LeaveContainers())
+            self._finish()
+            return
         unregisters = unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING)
         self.status.stop()
         if unregisters:
@@ -466,4 +486,6 @@ class NodeManagerCore:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
+            if self._decommissioned and self.context.recorder.enabled:
+                self._dispatcher.emit(EraseStoredState())
             self._dispatcher.emit(EndNode(self._failure))

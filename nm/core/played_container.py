@@ -40,6 +40,9 @@ class PlayedContainer(NMContainer):
         self._context = context
         self._diagnostics = ""
         self._relaunch_waits = False
+        self._launched_ms = 0
+        self.is_stopped = False
+        self.is_reacquired = False
         self._running_status = ContainerStatus(
             self.id,
             ContainerState.RUNNING,
@@ -53,6 +56,12 @@ class PlayedContainer(NMContainer):
     @property
     def is_waiting_for_files(self) -> bool:
         return False
+
+    def note_progress(self) -> None:
+        """Nothing is stored: there is no process that could outlive its NodeManager."""
+
+    def take_token(self, token: ContainerTokenIdentifier) -> None:
+        self.token = token
 
     def status(self) -> ContainerStatus:
         return self._running_status if self.machine.state is NMContainerState.RUNNING else super().status()

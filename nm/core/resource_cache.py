@@ -16,26 +16,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from nm.core.effects import DeleteResource, Effect, FetchResource
+from nm.core.recorder import NodeRecorder
+from nm.core.resource_key import CacheKey, ResourceKey
+from nm.core.stored_state import RecoveredResource
 from yarn.containers import LocalResource
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Dispatcher
-from yarn.states import LocalResourceType, LocalResourceVisibility
+from yarn.states import LocalResourceVisibility
 
 FIRST_NUMBER = 10
 """The first numbered directory of a cache: Hadoop reserves 0-9 for nested directories."""
-
-
-class ResourceKey(NamedTuple):
-    """The identity of a copy: requests with equal keys share one copy (LocalResourceRequest)."""
-
-    url: str
-    timestamp_ms: int
-    type: LocalResourceType
-    pattern: str | None
-
-    @staticmethod
-    def of(resource: LocalResource) -> ResourceKey:
-        return ResourceKey(resource.url, resource.timestamp_ms, resource.type, resource.pattern)
 
 
 class ResourceLocalized(Struct, frozen=True):
@@ -58,24 +48,18 @@ class ResourceFailed(Struct, frozen=True):
     diagnostics: str
 
 
-class CacheKey(NamedTuple):
-    """Identifies a cache. `user` is None for the public cache; `application_id` is None for a cache of a user."""
-
-    user: str | None
-    application_id: ApplicationId | None
-
-
 class CachedResource:
     """A copy in a cache. `path` is None while the file is being fetched.
 
-    `holders` are the containers that use the copy or wait for it. `last_use_ms` is the time when the copy was fetched
-    or last released.
+    `number` is that of its directory. `holders` are the containers that use the copy or wait for it. `last_use_ms` is
+    the time when the copy was fetched or last released.
     """
 
-    __slots__ = ("holders", "key", "last_use_ms", "path", "size_bytes")
+    __slots__ = ("holders", "key", "last_use_ms", "number", "path", "size_bytes")
 
-    def __init__(self, key: ResourceKey) -> None:
+    def __init__(self, key: ResourceKey, number: int) -> None:
         self.key = key
+        self.number = number
         self.path: str | None = None
         self.size_bytes = 0
         self.holders: dict[ContainerId, None] = {}
@@ -106,8 +90,9 @@ class ResourceCaches:
     A cache exists from its first copy on; an application's cache until the application ends.
     """
 
-    def __init__(self, dispatcher: Dispatcher[Effect], target_bytes: int) -> None:
+    def __init__(self, dispatcher: Dispatcher[Effect], target_bytes: int, recorder: NodeRecorder) -> None:
         self._dispatcher = dispatcher
+        self._recorder = recorder
         self._target_bytes = target_bytes
         self._caches: dict[CacheKey, ResourceCache] = {}
         self._fetches: dict[int, tuple[CacheKey, CachedResource]] = {}
@@ -124,12 +109,22 @@ class ResourceCaches:
         key = ResourceKey.of(resource)
         entry = cache.entries.get(key)
         if entry is None:
-            entry = cache.entries[key] = CachedResource(key)
-            self._fetch(cache_key, cache, entry, _FirstRequest(container_id, user, resource))
+            entry = cache.entries[key] = CachedResource(key, cache.next_number)
+            cache.next_number += 1
+            self._fetch(cache_key, entry, _FirstRequest(container_id, user, resource))
         entry.holders[container_id] = None
         self._held.setdefault(container_id, []).append(entry)
         if entry.path is not None:
             self._send_localized(container_id, entry, entry.path, cached=True)
+
+    def recover(self, resources: Iterable[RecoveredResource]) -> None:
+        """Add the copies that an earlier NodeManager has fetched; later ones get higher numbers."""
+        for stored in resources:
+            cache = self._caches.setdefault(stored.cache, ResourceCache())
+            cache.next_number = max(cache.next_number, stored.number + 1)
+            entry = cache.entries[stored.key] = CachedResource(stored.key, stored.number)
+            entry.path, entry.size_bytes = stored.path, stored.size_bytes
+            entry.last_use_ms = self._dispatcher.now_ms
 
     def held_by(self, container_id: ContainerId) -> int:
         """The number of copies that a container holds."""
@@ -145,8 +140,9 @@ class ResourceCaches:
         if found is None:
             self._dispatcher.emit(DeleteResource(path))
             return
-        entry = found[1]
+        cache_key, entry = found
         entry.path, entry.size_bytes = path, size_bytes
+        self._recorder.resource_fetched(RecoveredResource(cache_key, entry.number, entry.key, path, size_bytes))
         entry.last_use_ms = self._dispatcher.now_ms
         for container_id in entry.holders:
             self._send_localized(container_id, entry, path, cached=False)
@@ -173,7 +169,9 @@ class ResourceCaches:
         """Drop the cache of an application, whose files are deleted with the application's directory."""
         gone = [key for key in self._caches if key.application_id == application_id]
         for key in gone:
-            del self._caches[key]
+            for entry in self._caches.pop(key).entries.values():
+                if entry.path is not None:
+                    self._recorder.resource_dropped(entry.path)
         self._fetches = {number: found for number, found in self._fetches.items() if found[0] not in gone}
 
     def shrink(self) -> None:
@@ -189,6 +187,7 @@ class ResourceCaches:
             if not entry.holders and entry.path is not None:
                 del cache.entries[entry.key]
                 total_bytes -= entry.size_bytes
+                self._recorder.resource_dropped(entry.path)
                 self._dispatcher.emit(DeleteResource(entry.path))
 
     @property
@@ -200,13 +199,14 @@ class ResourceCaches:
         shared = [cache for key, cache in self._caches.items() if key.application_id is None]
         return [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]
 
-    def _fetch(self, cache_key: CacheKey, cache: ResourceCache, entry: CachedResource, request: _FirstRequest) -> None:
+    def _fetch(self, cache_key: CacheKey, entry: CachedResource, request: _FirstRequest) -> None:
         self._fetch_count += 1
         self._fetches[self._fetch_count] = (cache_key, entry)
-        number, cache.next_number = cache.next_number, cache.next_number + 1
         container_id, user, resource = request
         application_id = container_id.application_id
-        self._dispatcher.emit(FetchResource(self._fetch_count, container_id, user, application_id, number, resource))
+        self._dispatcher.emit(
+            FetchResource(self._fetch_count, container_id, user, application_id, entry.number, resource)
+        )
 
     def _send_localized(self, container_id: ContainerId, entry: CachedResource, path: str, *, cached: bool) -> None:
         self._dispatcher.send(ResourceLocalized(container_id, entry.key, path, entry.size_bytes, cached))

@@ -36,6 +36,8 @@ class CoreSettings(Struct, frozen=True):
     `aggregate_logs`, the logs of an application are collected in the remote log directory when it
     ends. `auxiliary_services` is ((name, data that startContainers returns for it), ...). If `emulation` is None, every
     container runs as a process. If `check_invariants`, nm.core.invariants are checked after each step.
+    If `recovery_enabled`, the node's state is stored for the next NodeManager; if it `is_supervised` too, its
+    containers run on when it is stopped.
     """
 
     utc_offset_ms: int = 0
@@ -57,6 +59,13 @@ class CoreSettings(Struct, frozen=True):
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
     check_invariants: bool = False
+    recovery_enabled: bool = False
+    is_supervised: bool = False
+
+    @property
+    def leaves_containers(self) -> bool:
+        """True if the node's containers run on when it is stopped, for the next NodeManager."""
+        return self.recovery_enabled and self.is_supervised
 
 
 class NodeFacts(Struct, frozen=True):
@@ -89,6 +98,8 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         rm_minimum_version=nodemanager.RM_MINIMUM_VERSION.minimum(conf, RELEASE.of(conf).version),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
+        recovery_enabled=nodemanager.RECOVERY_ENABLED.of(conf),
+        is_supervised=nodemanager.RECOVERY_SUPERVISED.of(conf),
     )
 
 

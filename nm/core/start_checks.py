@@ -6,7 +6,8 @@ The shell has already checked the signatures of the tokens, because only the she
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, YarnException
@@ -31,11 +32,14 @@ _CHANGING = "increase container resource", "increasing resource of"
 class StartedContainers:
     """Containers whose token was used and has not expired. A token may start its container only once.
 
-    Containers that an earlier NM started in the same directories are remembered as long as this NM runs.
+    Containers that an earlier NM started in the same directories are remembered as long as this NM runs. Only if
+    `keeps_expired` does `take_expired` return something.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_expired: bool = False) -> None:
         self._expiry_ms: dict[ContainerId, int] = {}
+        self._expired: list[ContainerId] = []
+        self._keeps_expired = keeps_expired
         self._started_before: frozenset[ContainerId] = frozenset()
 
     def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
@@ -44,6 +48,15 @@ class StartedContainers:
     def add(self, token: ContainerTokenIdentifier) -> None:
         self._expiry_ms[token.container_id] = token.expiry_ms
 
+    def recover(self, used_tokens: Iterable[tuple[ContainerId, int]]) -> None:
+        """Add tokens that an earlier NM has stored: (container, expiry)."""
+        self._expiry_ms.update(sorted(used_tokens, key=itemgetter(1)))
+
+    def take_expired(self) -> tuple[ContainerId, ...]:
+        """The containers that were forgotten since the last call, because their tokens have expired."""
+        expired, self._expired = tuple(self._expired), []
+        return expired
+
     def has(self, container_id: ContainerId, now_ms: int) -> bool:
         # Tokens arrive nearly in the order of their expiry, so it is enough to look at the oldest one.
         while self._expiry_ms:
@@ -51,6 +64,8 @@ class StartedContainers:
             if self._expiry_ms[oldest] >= now_ms:
                 break
             del self._expiry_ms[oldest]
+            if self._keeps_expired:
+                self._expired.append(oldest)
         return container_id in self._expiry_ms or container_id in self._started_before
 
 

@@ -65,9 +65,9 @@ class NodeStatusUpdater:
     """The state of the reports to the RM, and the RM's last answer.
 
     `has_news`: something has happened since the last heartbeat was sent, so the next one may differ from it.
-    `rm_identifier` is the start time of the RM whose container tokens are accepted. `resource` is the node's size: the
-    configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat; an
-    increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
+    `rm_identifier` is the start time of the RM whose container tokens are accepted; `has_registered`: there was one.
+    `resource` is the node's size: the configured one until the RM overrides it. `increased`: containers that have grown
+    since the last heartbeat; an increase is reported once, and if that heartbeat is lost, the RM rolls it back.
 
     `_open`: containers whose end no heartbeat has reported yet, `_new` those of them that no heartbeat has reported at
     all; `_has_ended`: some of them may have ended. `_reported`: those of running applications whose end was reported,
@@ -84,6 +84,7 @@ class NodeStatusUpdater:
     ) -> None:
         self.node_id = node_id
         self.rm_identifier = RM_INVALID_IDENTIFIER
+        self.has_registered = False
         self.state = Conversation.SILENT
         self.resource: Resource = facts.resource
         self.health = NodeHealth()
@@ -151,6 +152,7 @@ class NodeStatusUpdater:
         if outdated:
             return outdated
         self.rm_identifier = response.rm_identifier
+        self.has_registered = True
         self.resource = response.resource or self.resource
         self._response_id = 0
         self._missed = False
@@ -443,12 +445,14 @@ class NodeStatusUpdater:
         for application_id in [one for one in self._reported if self._is_application_stopped(one)]:
             for container_id in self._reported.pop(application_id):
                 self._pending_completed[container_id] = self._containers.pop(container_id).status()
+                self._context.recorder.container_dropped(container_id)
 
     def _report_end(self, container: NMContainer) -> None:
         del self._open[container.id]
         stopped = self._is_application_stopped(container.id.application_id)
         if stopped:
             del self._containers[container.id]
+            self._context.recorder.container_dropped(container.id)
         else:
             self._reported.setdefault(container.id.application_id, {})[container.id] = None
         if stopped or container.id not in self._recently_stopped:
@@ -487,7 +491,8 @@ class NodeStatusUpdater:
             self._pending_completed.pop(container_id, None)
 
     def _drop(self, container_id: ContainerId) -> None:
-        self._containers.pop(container_id, None)
+        if self._containers.pop(container_id, None):
+            self._context.recorder.container_dropped(container_id)
         self._open.pop(container_id, None)
         reported = self._reported.get(container_id.application_id, {})
         reported.pop(container_id, None)

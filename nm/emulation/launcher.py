@@ -13,7 +13,7 @@ from functools import partial
 from typing import assert_never
 
 from nm.core.container_limits import ProcessSample
-from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.effects import LaunchContainer, ReacquireContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
     EmulatedContainers,
     EmulationEvent,
@@ -50,6 +50,10 @@ class EmulatedLauncher:
 
     def launch(self, effect: LaunchContainer) -> None:
         """Launch it in the loop's next turn; a signal that comes earlier cancels the launch."""
+        self._handle(effect)
+
+    def reacquire(self, effect: ReacquireContainer) -> None:
+        """Let a container of an earlier NodeManager go on, from the loop's next turn."""
         self._handle(effect)
 
     def signal(self, effect: SignalProcess) -> None:

@@ -194,6 +194,11 @@ class CpuCgroups:
         self._write(path, self._files(container_cpu(self._node, vcores, opportunistic=opportunistic)))
         return f"{path}/{PROCS}"
 
+    def adopt(self, container_id: ContainerId) -> None:
+        """Take over the cgroup that an earlier NM has made for a container, if there is one."""
+        if os.path.isdir(self.path_of(container_id)):
+            self._made.add(container_id)
+
     def change(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> None:
         """Change the CPU share of a container; ignored if the container has no cgroup."""
         if container_id not in self._made:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nm.core.container_limits import ProcessSample
-from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalProcess
+from nm.core.effects import ChangeMonitoring, LaunchContainer, ReacquireContainer, Signal, SignalProcess
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -34,6 +34,7 @@ from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs, read_pid
 from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_of
+from nm.launcher.reacquired_containers import ReacquiredContainers
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus
 
@@ -151,6 +152,17 @@ class ContainersLauncher:
             else:
                 launched.pending_signals.append(SignalProcess(launched.container_id, launched.launch, Signal.KILL))
                 self._send_pending(launched)
+
+    def leave_all(self) -> None:
+        """Watch no container any more: they run on, for the next NodeManager."""
+        for launched in self.launched.values():
+            if not launched.exited:
+                asyncio.get_running_loop().remove_reader(launched.wrapper_fd)
+                for descriptor in (launched.wrapper_fd, launched.stdin_fd, launched.error_fd, launched.output_fd):
+                    os.close(descriptor)
+                # Without it, Python warns that the process was not waited for.
+                launched.wrapper.returncode = 0
+        self.launched.clear()
 
     def _launch(self, effect: LaunchContainer) -> None:
         if self._pending.get(effect.container_id) is not effect:
@@ -332,28 +344,36 @@ def _describe(error: OSError) -> str:
 
 
 class Launchers:
-    """Passes each container to one of two launchers, depending on whether the container runs as a process or is
-    emulated.
-    """
+    """Passes each container to the part that runs it: as a process, one of an earlier NodeManager, or emulated."""
 
-    def __init__(self, real: ContainersLauncher, emulated: EmulatedLauncher) -> None:
+    def __init__(self, real: ContainersLauncher, reacquired: ReacquiredContainers, emulated: EmulatedLauncher) -> None:
         self.real = real
+        self.reacquired = reacquired
         self.emulated = emulated
 
     @property
     def has_launched(self) -> bool:
-        """True once a process was started."""
-        return self.real.has_launched
+        """True once a process was started or reacquired."""
+        return self.real.has_launched or self.reacquired.has_reacquired
 
     def launch(self, effect: LaunchContainer) -> None:
         if effect.emulation:
             self.emulated.launch(effect)
         else:
+            self.reacquired.drop(effect.container_id)
             self.real.launch(effect)
+
+    def reacquire(self, effect: ReacquireContainer) -> None:
+        if effect.effect.emulation:
+            self.emulated.reacquire(effect)
+        else:
+            self.reacquired.reacquire(effect)
 
     def signal(self, effect: SignalProcess) -> None:
         if self.emulated.has(effect.container_id):
             self.emulated.signal(effect)
+        elif self.reacquired.has(effect.container_id):
+            self.reacquired.signal(effect)
         else:
             self.real.signal(effect)
 
@@ -361,11 +381,12 @@ class Launchers:
         self.real.change_cpu(effect)
 
     def is_running(self, container_id: ContainerId) -> bool:
-        return self.real.is_running(container_id) or self.emulated.is_running(container_id)
+        parts = (self.real, self.reacquired, self.emulated)
+        return any(part.is_running(container_id) for part in parts)
 
     def pid_of(self, container_id: ContainerId) -> int | None:
         """The process id of the session leader; None before it has started and after it has exited."""
-        return self.real.pid_of(container_id)
+        return self.real.pid_of(container_id) or self.reacquired.pid_of(container_id)
 
     def emulated_sample(self, container_id: ContainerId) -> ProcessSample | None:
         """The usage of an emulated container; None for a container with processes."""
@@ -373,9 +394,16 @@ class Launchers:
 
     def kill_all(self) -> None:
         self.real.kill_all()
+        self.reacquired.kill_all()
         self.emulated.kill_all()
+
+    def leave_all(self) -> None:
+        """Watch no container any more: the node ends, and they run on."""
+        self.real.leave_all()
+        self.reacquired.leave_all()
 
     async def wait_idle(self) -> None:
         """Wait until no container runs."""
         await self.real.idle.wait()
+        await self.reacquired.idle.wait()
         await self.emulated.idle.wait()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -46,6 +46,12 @@ def stat_of(pid: int) -> ProcessStat | None:
     # The name is in parentheses and may contain any character, so the last parenthesis ends it.
     fields = text[text.rfind(b")") + 2 :].split()
     return ProcessStat(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
+
+
+def started_s_of(process: ProcessStat, now_s: float) -> float:
+    """The start of a process in seconds of the clock that shows `now_s` now."""
+    up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return now_s - up_s + process.started_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -125,8 +131,10 @@ def kill_process(process: ProcessStat) -> bool:
     return True
 
 
-def kill_orphans(local_dirs: Sequence[str]) -> list[ProcessStat]:
+def kill_orphans(local_dirs: Sequence[str], spared: Collection[str] = ()) -> list[ProcessStat]:
     """Send KILL to every process of a container that ran in these directories. Returns the processes found.
+
+    Those of the containers in `spared` (their ids) are left alone.
 
     A container's processes have two variables in their environment: CONTAINER_ID, and HADOOP_TOKEN_FILE_LOCATION with a
     path below a directory of their NM, which no other NM uses. Returns when no such process is left, or after a second;
@@ -135,7 +143,7 @@ def kill_orphans(local_dirs: Sequence[str]) -> list[ProcessStat]:
     found: dict[tuple[int, int], ProcessStat] = {}
     for _ in range(_ROUNDS_MAX):
         # Kill parents first: a parent that saw its child killed would report to its AM that the child has failed.
-        alive = sorted(_container_processes(local_dirs), key=attrgetter("started_ticks", "pid"))
+        alive = sorted(_container_processes(local_dirs, spared), key=attrgetter("started_ticks", "pid"))
         if not alive:
             break
         for process in alive:
@@ -145,11 +153,14 @@ def kill_orphans(local_dirs: Sequence[str]) -> list[ProcessStat]:
     return list(found.values())
 
 
-def _container_processes(local_dirs: Sequence[str]) -> Iterator[ProcessStat]:
+def _container_processes(local_dirs: Sequence[str], spared: Collection[str]) -> Iterator[ProcessStat]:
     for process in all_processes():
         variables = environment_of(process.pid)
         token_file = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
-        if variables.get("CONTAINER_ID", "").startswith("container_") and any(
-            is_below(token_file, directory) for directory in local_dirs
+        container_id = variables.get("CONTAINER_ID", "")
+        if (
+            container_id.startswith("container_")
+            and container_id not in spared
+            and any(is_below(token_file, directory) for directory in local_dirs)
         ):
             yield process

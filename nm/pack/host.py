@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import random
 from collections.abc import Mapping
+from functools import partial
 
 from nm.launcher.directories import NodeDirectories
 from nm.pack.tracker import PackTracker
@@ -79,6 +80,7 @@ class NodePack:
             interval_ms=first.settings.heartbeat_interval_ms,
             tasks=tasks,
             utilization=lambda: None if emulates else host.monitors.machine,
+            keys_changed=partial(host.store_keys, self.server),
         )
         for node in host.nodes:
             tracker.add(node.node_id, node.service.container_tokens, node.take_answer)

@@ -61,10 +61,12 @@ class PackTracker:
         interval_ms: int,
         tasks: asyncio.TaskGroup,
         utilization: Callable[[], ResourceUtilization | None],
+        keys_changed: Callable[[], None] = lambda: None,
     ) -> None:
         """`interval_ms` is the heartbeat interval.
 
-        `utilization` returns the machine's usage, None if each node reports its own.
+        `utilization` returns the machine's usage, None if each node reports its own. `keys_changed` is called when the
+        RM has sent a new key.
         """
         self.calls: list[PackedCalls] = []
         self._proxy = proxy
@@ -74,6 +76,7 @@ class PackTracker:
         self._batcher = HeartbeatBatcher(self._interval_s, lambda heartbeats: self._start(self._heartbeat(heartbeats)))
         self._tasks = tasks
         self._utilization = utilization
+        self._keys_changed = keys_changed
         self._running: set[asyncio.Task[None]] = set()
         self._registrations: dict[int, RegisterNodeManagerRequest] = {}
         self._answered: dict[int, NodeHeartbeatRequest] = {}
@@ -142,7 +145,7 @@ class PackTracker:
         for number, outcome in zip(requests, outcomes, strict=True):
             node = self.calls[number]
             if isinstance(outcome, RegisterNodeManagerResponse):
-                accept_keys(outcome, self._container_keys, self._nm_keys)
+                self._accept_keys(outcome)
                 self._newly_registered.add(number)
                 node.send(NodeRegistered(outcome))
             else:
@@ -184,9 +187,13 @@ class PackTracker:
                 node.send(NodeHeartbeatAnswered(quiet, ()))
             else:
                 self._answered[number] = request
-                accept_keys(in_full, self._container_keys, self._nm_keys)
+                self._accept_keys(in_full)
                 updates = verified_updates(in_full, node.container_tokens, node.node_id)
                 node.send(NodeHeartbeatAnswered(in_full, updates))
+
+    def _accept_keys(self, response: RegisterNodeManagerResponse | NodeHeartbeatResponse) -> None:
+        if accept_keys(response, self._container_keys, self._nm_keys):
+            self._keys_changed()
 
     def _send_unregistrations(self) -> None:
         numbers, self._unregistrations = tuple(self._unregistrations), []

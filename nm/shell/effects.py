@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -18,18 +18,22 @@ from nm.core.effects import (
     DeleteResource,
     Effect,
     EndNode,
+    EraseStoredState,
     FetchResource,
     ForgetApplicationKeys,
     InitAuxiliaryService,
     LaunchContainer,
+    LeaveContainers,
     MonitorContainer,
+    ReacquireContainer,
     SendHeartbeat,
     SendRegistration,
     SendUnregistration,
     SignalProcess,
     StopAuxiliaryServices,
 )
-from nm.core.events import Event
+from nm.core.events import Event, StartContainers, StopContainers, UpdateContainers
+from nm.core.stored_state import StoreEffect
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
@@ -42,7 +46,15 @@ from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
+if TYPE_CHECKING:
+    # Only a NodeManager that recovers has the store in its memory.
+    from nm.shell.recovery_writer import RecoveryWriter
+
 _logger = logging.getLogger(f"yarnling.{__name__}")
+
+_RecoveryEffect: TypeAlias = ReacquireContainer | LeaveContainers | EraseStoredState | StoreEffect
+_ACKNOWLEDGED = StartContainers | StopContainers | UpdateContainers
+"""Calls whose answer waits until everything before it is stored: an earlier, equal call may not be stored yet."""
 
 
 class LogAggregation(Protocol):
@@ -66,19 +78,37 @@ class NodeParts(Struct, frozen=True):
     service: ContainerManagementService
     auxiliary: AuxiliaryServices
     logs: LogAggregation | None = None
+    recovery: RecoveryWriter | None = None
 
 
 class NodeShell(CoreShell[Event, Effect]):
     """Runs one core. `stopped` is done when the core has ended the node; its result is the failure, or "".
 
-    Set `parts` before the first event. `state_changed` is called at each transition.
+    Set `parts` before the first event. `state_changed` is called at each transition. `leaves_containers`: the processes
+    of containers are to run on when the node has ended.
     """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int], event_log: EventLog | None = None) -> None:
         super().__init__(core, clock, tick=Tick(), event_log=event_log)
         self.parts: NodeParts | None = None
         self.state_changed: Callable[[StateChanged], None] | None = None
+        self.leaves_containers = False
         self.stopped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
+        """Carry out all effects in order, those on the store first: what is acknowledged is stored."""
+        writer = self.parts.recovery if self.parts is not None else None
+        if writer is None:
+            super().carry_out_step(event, effects)
+            return
+        stored = [effect for effect in effects if isinstance(effect, StoreEffect)]
+        writer.write(stored)
+        holds_answers = writer.problem is not None and bool(stored or isinstance(event, _ACKNOWLEDGED))
+        for effect in effects:
+            if holds_answers and isinstance(effect, Reply | Refuse):
+                writer.hold(effect)
+            elif not isinstance(effect, StoreEffect):
+                self.carry_out(effect)
 
     def carry_out(self, effect: Effect) -> None:
         parts = self.parts
@@ -125,13 +155,27 @@ class NodeShell(CoreShell[Event, Effect]):
             case InvariantsBroken(violations):
                 for violation in violations:
                     _logger.critical("invariant broken: %s", violation)
-                self._stop(f"invariants are broken: {'; '.join(violations)}")
+                self.stop(f"invariants are broken: {'; '.join(violations)}")
             case EndNode(failure):
-                self._stop(failure)
+                self.stop(failure)
             case _:
-                assert_never(effect)
+                self._carry_out_recovery(parts, effect)
 
-    def _stop(self, failure: str) -> None:
+    def _carry_out_recovery(self, parts: NodeParts, effect: _RecoveryEffect) -> None:
+        """Carry out an effect that only a node with recovery has."""
+        assert parts.recovery is not None, "the core recovers only what is stored"
+        match effect:
+            case ReacquireContainer():
+                parts.launcher.reacquire(effect)
+            case LeaveContainers():
+                self.leaves_containers = True
+            case EraseStoredState():
+                parts.recovery.erase()
+            case _:
+                raise AssertionError("effects on the store are written before all others")
+
+    def stop(self, failure: str) -> None:
+        """End the node, because of `failure` if it is not empty; a second call is a no-op."""
         if not self.stopped.done():
             self.stopped.set_result(failure)
 

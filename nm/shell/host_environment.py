@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -20,11 +21,15 @@ from nm.core.settings import Hardware
 from nm.launcher.deletion import TreeDeleter
 from nm.launcher.directories import FILECACHE, NM_PRIVATE, PLAIN_MODE, USERCACHE, NodeDirectories, make_dir
 from nm.launcher.processes import kill_orphans
+from nm.launcher.unknown_files import move_unknown_aside
 from wire.address import Address
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarn.settings import nodemanager
+
+if TYPE_CHECKING:
+    from nm.shell.stored_node import StoredNode
 
 LOCK = ".nm.lock"
 
@@ -46,7 +51,8 @@ class HostEnvironment:
 
     `directories` is {host: directories of the node on that host}; only a pack has several hosts. AMs call a node at its
     host, which is part of its node id. The first node may listen on another address, `listening` (buildNodeId). Call
-    `lock_directories` before a node uses its directories, and `close` at the end.
+    `lock_directories` before a node uses its directories, and `close` at the end. `stored` is {host: what an earlier
+    NodeManager has stored of the node}, empty without recovery.
     """
 
     def __init__(self, conf: Configuration, directories: Mapping[str, NodeDirectories], listening: Address) -> None:
@@ -58,6 +64,7 @@ class HostEnvironment:
         self.local_dirs = tuple(os.path.abspath(directory) for directory in nodemanager.LOCAL_DIRS.of(conf))
         self._locks: list[int] = []
         self._started_before: dict[str, tuple[ContainerId, ...]] = {}
+        self.stored: dict[str, StoredNode] = {}
 
     @staticmethod
     def of_one_node(conf: Configuration) -> HostEnvironment:
@@ -79,20 +86,27 @@ class HostEnvironment:
     def lock_directories(self) -> None:
         """Lock the local directories for this process, and remove what an earlier NodeManager left in them.
 
-        Processes of the earlier NodeManager are killed and its files deleted. Hadoop's NodeManager lets such processes
-        run, while the RM assumes that a registering node is empty and fills it a second time. Raises DirectoriesInUse.
+        Processes of the earlier NodeManager are killed and its files deleted, except those that it has stored for
+        recovery. Hadoop's NodeManager lets such processes run, while the RM assumes that a registering node is empty
+        and fills it a second time. Raises DirectoriesInUse, and YarnException for a store that cannot be used.
         """
         for local in self.local_dirs:
             _make_local_dir(local)
         self._locks = lock_directories(self.local_dirs)
+        if nodemanager.RECOVERY_ENABLED.of(self.conf):
+            self._open_stores()
+        spared = {container_id for stored in self.stored.values() for container_id in stored.containers}
+        has_private_files = False
         for host, directories in self.directories.items():
             if any(_entries(f"{local}/{NM_PRIVATE}") for local in directories.local_dirs):
-                self._started_before[host] = started_containers(directories.local_dirs)
-        if self._started_before:
-            for process in kill_orphans(self.local_dirs):
+                has_private_files = True
+                if host not in self.stored or self.stored[host].is_new:
+                    self._started_before[host] = started_containers(directories.local_dirs)
+        if has_private_files:
+            for process in kill_orphans(self.local_dirs, spared):
                 _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
-        for directories in self.directories.values():
-            for path in move_stale_aside(directories.local_dirs):
+        for host, directories in self.directories.items():
+            for path in self._move_aside(host, directories):
                 self.deleter.delete_tree(os.path.dirname(path), path)
 
     def close(self) -> None:
@@ -100,6 +114,28 @@ class HostEnvironment:
         for descriptor in self._locks:
             os.close(descriptor)
         self._locks = []
+        for stored in self.stored.values():
+            stored.store.close()
+
+    def _open_stores(self) -> None:
+        """Open the recovery store of each node, and read it."""
+        # Imported here: few NodeManagers recover, and every other one would have SQLite in its memory.
+        from nm.shell.stored_node import StoredNode
+
+        port = self.listening.port
+        if port == 0:
+            raise YarnException(
+                f"{nodemanager.RECOVERY_ENABLED.key} = true: Cannot support recovery with an ephemeral server port: "
+                f"the node would come back as another one (give {nodemanager.ADDRESS.key} a port)"
+            )
+        directory = Path(nodemanager.RECOVERY_DIR.of(self.conf))
+        for host, directories in self.directories.items():
+            self.stored[host] = StoredNode.open(directory / host if self.is_pack else directory, directories)
+
+    def _move_aside(self, host: str, directories: NodeDirectories) -> list[str]:
+        if host not in self.stored:
+            return move_stale_aside(directories.local_dirs)
+        return move_unknown_aside(directories, self.stored[host].state)
 
 
 def lock_directories(local_dirs: Iterable[str]) -> list[int]:

@@ -18,7 +18,7 @@ from nm.shell.log_monitor import LogMonitorLoop
 from nm.shell.monitor import MonitorLoop
 from nm.shell.node_manager import NodeManager, SharedServices
 from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, TrackerConnection
-from nm.shell.server import ContainerManagerServer
+from nm.shell.server import CONTAINER_KEYS, NM_KEYS, ContainerManagerServer
 from wire.channel import Channels
 from wire.connection_limits import allow_descriptors
 from wire.protocols.tracker import ResourceTracker
@@ -83,6 +83,7 @@ class OneNode:
             nm_keys=self.server.nm_keys,
             tasks=tasks,
             send=node.take_answer,
+            keys_changed=partial(host.store_keys, self.server),
         )
 
 
@@ -109,7 +110,8 @@ class NodeHost:
     @staticmethod
     @asynccontextmanager
     async def start(hosting: Hosting, environ: Mapping[str, str], stopping: asyncio.Event) -> AsyncIterator[NodeHost]:
-        """Run the nodes while the context is open. When it closes, no process of a container is left.
+        """Run the nodes while the context is open. When it closes, no process of a container is left,
+        except of a node that leaves them to the next NodeManager.
 
         Set `stopping` to shut the nodes down; `stopped` is done when they have stopped. Raises YarnException, and
         leaves nothing behind, if the nodes cannot start.
@@ -118,6 +120,7 @@ class NodeHost:
         web, http_port = hosting.web, 0
         try:
             environment.lock_directories()
+            server.recover_keys(environment.stored)
             node_ids = await server.listen()
             if web is not None:
                 http_port = await web.bind()
@@ -155,6 +158,13 @@ class NodeHost:
             outcomes: list[asyncio.Future[Any]] = [node.registered, node.shell.stopped]
             await asyncio.wait(outcomes, return_when=asyncio.FIRST_COMPLETED)
         return any(node.registered.done() for node in self.nodes)
+
+    def store_keys(self, server: ContainerManagerServer) -> None:
+        """Store the RM's keys for tokens, which all nodes of the process share, with the first node."""
+        recovery = self.nodes[0].recovery
+        if recovery is not None:
+            for keys, kind in ((server.container_keys, CONTAINER_KEYS), (server.nm_keys, NM_KEYS)):
+                recovery.write_keys(kind, keys.current, keys.previous)
 
     def _node_stopped(self, node: NodeManager, tasks: asyncio.TaskGroup, _: asyncio.Future[str]) -> None:
         self._running.remove(node)
@@ -205,7 +215,8 @@ class NodeHost:
         """
         await asyncio.gather(*(node.kill_processes() for node in self.nodes))
         if any(node.launcher.has_launched for node in self.nodes):
-            await asyncio.to_thread(kill_orphans, self._environment.local_dirs)
+            left = {str(one) for node in self.nodes if node.shell.leaves_containers for one in node.core.containers}
+            await asyncio.to_thread(kill_orphans, self._environment.local_dirs, left)
 
 
 def _emulated_masters(

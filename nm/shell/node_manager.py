@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from nm.core import NodeManagerCore
 from nm.core.container_limits import NodeCpu
 from nm.core.emulation import EmulationTable
-from nm.core.events import Event, ShutDown, Start
+from nm.core.events import Event, Recover, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment
 from nm.core.settings import CoreSettings, NodeFacts, core_settings, node_resource, physical_resource
 from nm.core.status_updater import RM_INVALID_IDENTIFIER
@@ -24,6 +25,7 @@ from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
+from nm.launcher.reacquired_containers import ReacquiredContainers
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.fetch import Localizer
 from nm.localizer.sources import Mounts
@@ -39,9 +41,13 @@ from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
+from yarn.machine import Refuse, Reply
 from yarn.settings import nodemanager
 from yarn.settings.release import RELEASE
 from yarn.settings.yarnling import EMULATION_TABLE
+
+if TYPE_CHECKING:
+    from nm.shell.recovery_writer import RecoveryWriter
 
 _EXITS_WAIT_S = 1.0
 """The time the wrappers of killed containers may take to exit, when the node ends."""
@@ -114,7 +120,13 @@ class NodeManager:
         self.disks = DiskChecker(directories, shared.disk_settings, send, self.clock, sampled, shared.notice)
         table = self.settings.emulation
         emulated = EmulatedLauncher(table or EmulationTable(), send)
-        self.launcher = Launchers(self._make_launcher(shared, directories), emulated)
+        reacquired = ReacquiredContainers(
+            directories,
+            send,
+            exit_code_wait_ms=nodemanager.EXIT_CODE_FILE_TIMEOUT.of(shared.conf),
+            cgroups=shared.cgroups,
+        )
+        self.launcher = Launchers(self._make_launcher(shared, directories), reacquired, emulated)
         self.monitor = ContainersMonitor(
             self.launcher,
             send,
@@ -131,6 +143,8 @@ class NodeManager:
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)
+        self._stored = environment.stored.get(node_id.host)
+        self.recovery = self._recovery_writer()
 
     def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
         """Answer calls, and register with the RM through `calls`.
@@ -149,9 +163,12 @@ class NodeManager:
             self.service,
             self._auxiliary,
             self._log_aggregation(tasks),
+            self.recovery,
         )
-        self.service.open(self.node_id, self.shell)
+        self.service.open(self.node_id, self.shell, self.recovery)
         self.disks.check()
+        if self._stored is not None:
+            self.shell.send(Recover(self._stored.state))
         self.shell.send(Start(self._started_before))
 
     def take_answer(self, event: Event) -> None:
@@ -165,8 +182,11 @@ class NodeManager:
         self.shell.send(ShutDown())
 
     async def kill_processes(self) -> None:
-        """Send KILL to the process groups that containers have left behind, and wait for their wrappers to exit."""
-        if self.launcher.has_launched:
+        """Send KILL to the process groups that containers have left behind, and wait for their wrappers to exit.
+
+        A node that leaves its containers to the next NodeManager does nothing.
+        """
+        if self.launcher.has_launched and not self.shell.leaves_containers:
             self.launcher.kill_all()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_EXITS_WAIT_S):
@@ -176,6 +196,24 @@ class NodeManager:
         """Refuse calls from now on, and stop the core's timers."""
         self.service.close()
         self.shell.close()
+        if self.shell.leaves_containers:
+            self.launcher.leave_all()
+        if self.recovery is not None:
+            self.recovery.close()
+
+    def _recovery_writer(self) -> RecoveryWriter | None:
+        if self._stored is None:
+            return None
+        # Imported here so that only a NodeManager that recovers has the module in its memory.
+        from nm.shell.recovery_writer import RecoveryWriter
+
+        return RecoveryWriter(self._stored.store, answer=self._answer, fail=self.shell.stop)
+
+    def _answer(self, answer: Reply | Refuse) -> None:
+        if isinstance(answer, Reply):
+            self.shell.answer(answer.call, answer.value)
+        else:
+            self.shell.refuse(answer.call, answer.error)
 
     def _log_aggregation(self, tasks: asyncio.TaskGroup) -> LogAggregation | None:
         if not self.settings.aggregate_logs:

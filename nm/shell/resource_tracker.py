@@ -82,7 +82,10 @@ class TrackerAccess(Struct, frozen=True):
 
 
 class ResourceTrackerCalls:
-    """The connection of a single node to the RM. Like the core that uses it, it makes one call at a time."""
+    """The connection of a single node to the RM. Like the core that uses it, it makes one call at a time.
+
+    `keys_changed` is called when the RM has sent a new key.
+    """
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class ResourceTrackerCalls:
         nm_keys: KeyRing,
         tasks: asyncio.TaskGroup,
         send: Callable[[Event], None],
+        keys_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._node_id = node_id
         self._proxy = proxy
@@ -102,6 +106,7 @@ class ResourceTrackerCalls:
         self._nm_keys = nm_keys
         self._tasks = tasks
         self._send = send
+        self._keys_changed = keys_changed
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -133,7 +138,7 @@ class ResourceTrackerCalls:
         except YarnException as error:
             self._send(RegistrationFailed(error.message))
         else:
-            accept_keys(response, self._container_tokens.keys, self._nm_keys)
+            self._accept_keys(response)
             self._send(NodeRegistered(response))
 
     async def _heartbeat(self, request: NodeHeartbeatRequest) -> None:
@@ -144,9 +149,13 @@ class ResourceTrackerCalls:
         except YarnException as error:
             self._send(heartbeat_failed(error))
         else:
-            accept_keys(response, self._container_tokens.keys, self._nm_keys)
+            self._accept_keys(response)
             updates = verified_updates(response, self._container_tokens, self._node_id)
             self._send(NodeHeartbeatAnswered(response, updates))
+
+    def _accept_keys(self, response: RegisterNodeManagerResponse | NodeHeartbeatResponse) -> None:
+        if accept_keys(response, self._container_tokens.keys, self._nm_keys):
+            self._keys_changed()
 
     async def _unregister(self) -> None:
         await unregistered_or_timed_out(self._proxy.unregister_node_manager(self._node_id))
@@ -165,12 +174,11 @@ def with_key_ids(request: NodeHeartbeatRequest, container_keys: KeyRing, nm_keys
 
 def accept_keys(
     response: RegisterNodeManagerResponse | NodeHeartbeatResponse, container_keys: KeyRing, nm_keys: KeyRing
-) -> None:
-    """Add the keys in an answer of the RM to the key rings."""
-    if response.container_token_key is not None:
-        container_keys.accept(response.container_token_key)
-    if response.nm_token_key is not None:
-        nm_keys.accept(response.nm_token_key)
+) -> bool:
+    """Add the keys in an answer of the RM to the key rings. Returns True if one of them is new."""
+    container_key, nm_key = response.container_token_key, response.nm_token_key
+    is_new = container_key is not None and container_keys.accept(container_key)
+    return (nm_key is not None and nm_keys.accept(nm_key)) or is_new
 
 
 def heartbeat_failed(error: YarnException) -> NodeHeartbeatFailed:

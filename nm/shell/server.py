@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.services import ContainerManagementService
@@ -21,6 +22,11 @@ from yarn.ids import NodeId
 from yarn.machine import StateChanged
 from yarn.settings.yarnling import HADOOP_RPC_ENABLED, LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
+if TYPE_CHECKING:
+    from nm.shell.stored_node import StoredNode
+
+CONTAINER_KEYS, NM_KEYS = "container", "nm"
+"""The kinds of the RM's keys, as the recovery store names them."""
 CONNECTIONS_MAX = 170
 """Connections to a node: from the RM, and from each ApplicationMaster that has containers there. With DESCRIPTORS each,
 they take half of the usual limit of 1,024 open files and leave the rest to containers' pipes and logs; it is not
@@ -64,6 +70,16 @@ class ContainerManagerServer:
             from wire.hadoop_rpc.server import HadoopServer
 
             self._server.answer_hadoop(partial(HadoopServer, ByToken(token_of)))
+
+    def recover_keys(self, stored: Mapping[str, StoredNode]) -> None:
+        """Accept the tokens that an earlier NodeManager has accepted; `stored`: what it has stored, by host."""
+        first = stored.get(self._hosts[0])
+        if first is None:
+            return
+        for keys, kind in ((self.container_keys, CONTAINER_KEYS), (self.nm_keys, NM_KEYS)):
+            keys.current, keys.previous = first.store.keys(kind)
+        for host, service in zip(self._hosts, self.services, strict=True):
+            service.recover_keys(stored[host].store.attempt_keys())
 
     async def listen(self) -> list[NodeId]:
         """Listen on one port at every host; the ids of the nodes, of which the port is part."""

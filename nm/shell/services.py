@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from nm.core.events import (
     Event,
     GetContainerStatuses,
@@ -17,7 +20,7 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.rpc import handles
 from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
 from yarn.containers import NMTokenIdentifier, Token
-from yarn.errors import InvalidToken
+from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -27,6 +30,11 @@ from yarn.protocols.container_management import (
     StopContainersResponse,
     UpdateContainersResponse,
 )
+from yarn.protocols.tracker import MasterKey
+
+if TYPE_CHECKING:
+    # Only a NodeManager that recovers has the store in its memory.
+    from nm.shell.recovery_writer import RecoveryWriter
 
 
 class ContainerManagementService:
@@ -41,10 +49,17 @@ class ContainerManagementService:
         self._attempts: dict[ApplicationId, set[ApplicationAttemptId]] = {}
         self._node_id = NodeId("", 0)
         self._shell: Asks[Event] | None = None
+        self._recovery: RecoveryWriter | None = None
 
-    def open(self, node_id: NodeId, shell: Asks[Event]) -> None:
-        """Accept AMs that have an NM token for `node_id`."""
-        self._node_id, self._shell = node_id, shell
+    def open(self, node_id: NodeId, shell: Asks[Event], recovery: RecoveryWriter | None = None) -> None:
+        """Accept AMs that have an NM token for `node_id`. `recovery` stores the keys of their tokens."""
+        self._node_id, self._shell, self._recovery = node_id, shell, recovery
+
+    def recover_keys(self, keys: Mapping[ApplicationAttemptId, MasterKey]) -> None:
+        """Accept the tokens with which attempts have started containers on an earlier NM."""
+        for attempt_id, key in keys.items():
+            self._nm_tokens.recover(attempt_id, key)
+            self._attempts.setdefault(attempt_id.application_id, set()).add(attempt_id)
 
     def close(self) -> None:
         """Refuse all callers from now on: the node has ended."""
@@ -69,11 +84,15 @@ class ContainerManagementService:
         """Drop the keys remembered for an application's attempts: it has ended on this node."""
         for attempt_id in self._attempts.pop(application_id, ()):
             self._nm_tokens.forget(attempt_id)
+        if self._recovery is not None:
+            self._recovery.remove_attempt_keys(application_id)
 
     @handles(ContainerManagementProtocol.start_containers)
     async def start_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
     ) -> StartContainersResponse:
+        if self._recovery is not None and self._recovery.problem is not None:
+            raise YarnException(f"no container can be started now: {self._recovery.problem.message}")
         starts: list[VerifiedStart] = []
         forged: InvalidToken | None = None
         for start in request:
@@ -125,5 +144,7 @@ class ContainerManagementService:
 
     def _remember_key(self, identifier: NMTokenIdentifier) -> None:
         """Keep the key of an attempt's NM token: its later calls may use it even after the RM has rolled its keys."""
-        self._nm_tokens.remember(identifier)
+        key = self._nm_tokens.remember(identifier)
+        if key is not None and self._recovery is not None:
+            self._recovery.write_attempt_key(identifier.attempt_id, key)
         self._attempts.setdefault(identifier.attempt_id.application_id, set()).add(identifier.attempt_id)

@@ -20,6 +20,7 @@ from nm.core.events import (
 )
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
+from nm.launcher.reacquired_containers import ReacquiredContainers
 from tests.nm.nodes import container_id
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.resource import Resource
@@ -136,7 +137,8 @@ async def test_a_killed_container_has_no_second_end_when_its_profile_ends() -> N
 async def test_containers_are_handed_to_the_launcher_of_their_rule_and_both_launchers_end_together() -> None:
     sent = Sent()
     real = ContainersLauncher(None, None, sent.events.append)  # type: ignore[arg-type]  # never gets as far as a start
-    launchers = Launchers(real, sent.launcher)
+    reacquired = ReacquiredContainers(None, sent.events.append)  # type: ignore[arg-type]  # it has no container
+    launchers = Launchers(real, reacquired, sent.launcher)
     for number, rule in ((1, "endless"), (2, "")):
         launchers.launch(LaunchContainer(container_id(number), 1, "alice", (), {}, {}, "", Resource(1, 1), rule))
     launchers.signal(SignalProcess(container_id(2), 1, Signal.TERM))

@@ -140,3 +140,5 @@ class _Misplaced:
 
 class _NoParts:
     """Parts that carry out no effect."""
+
+    recovery = None

@@ -17,6 +17,7 @@ from nm.core.events import Event
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.directories import NodeDirectories
+from nm.launcher.reacquired_containers import ReacquiredContainers
 from nm.shell.log_monitor import DirectorySize, LogMonitor, LogMonitorSettings, directory_size
 from tests.nm.lone_node import lone_node, lone_nodes
 from tests.nm.nodes import container_id
@@ -89,6 +90,7 @@ async def test_only_running_containers_are_watched_and_only_if_that_is_configure
     """A node runs many containers in its life; those that have ended are not kept."""
     launchers = Launchers(
         ContainersLauncher(None, None, list[Event]().append),  # type: ignore[arg-type]  # it launches nothing
+        ReacquiredContainers(None, list[Event]().append),  # type: ignore[arg-type]  # it has no container
         EmulatedLauncher(EmulationTable(), list[Event]().append),
     )
     directories = NodeDirectories(["/local"], ["/logs"], random.Random(1))

@@ -16,6 +16,7 @@ from nm.core.emulation import EmulationTable
 from nm.core.events import Event, UtilizationSampled
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
+from nm.launcher.reacquired_containers import ReacquiredContainers
 from nm.shell.monitor import ContainersMonitor, MonitorLoop, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import container_id
@@ -75,6 +76,7 @@ def idle_monitor(settings: MonitorSettings, sampled: list[Event]) -> ContainersM
     """That of an emulating node whose containers have all exited."""
     launchers = Launchers(
         ContainersLauncher(None, None, sampled.append),  # type: ignore[arg-type]  # it launches nothing
+        ReacquiredContainers(None, list[Event]().append),  # type: ignore[arg-type]  # it has no container
         EmulatedLauncher(EmulationTable(), sampled.append),
     )
     return ContainersMonitor(launchers, sampled.append, settings, 4, emulating=True)

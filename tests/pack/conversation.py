@@ -134,7 +134,7 @@ class FakeNode:
 
         calls.send_heartbeat = note_heartbeat  # type: ignore[method-assign]
         no_part: Any = None
-        self.shell.parts = NodeParts(calls, *[no_part] * (len(NodeParts.__struct_fields__) - 1))
+        self.shell.parts = NodeParts(calls, *[no_part] * (len(NodeParts.__struct_fields__) - 2))
         self.shell.send(Start())
 
 

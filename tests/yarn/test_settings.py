@@ -336,7 +336,6 @@ def test_compression_of_aggregated_logs_is_a_warning() -> None:
 
 UNSUPPORTED = {
     "yarn.resourcemanager.ha.enabled": "true",
-    "yarn.nodemanager.recovery.enabled": "true",
     "yarn.resourcemanager.reservation-system.enable": "true",
     "yarn.resourcemanager.placement-constraints.handler": "scheduler",
     "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",

@@ -27,7 +27,6 @@ NOT_DONE = {
     "yarn.authorization-provider",
     "yarn.timeline-service.enabled",
     "yarn.log-aggregation.file-formats",
-    "yarn.nodemanager.recovery.enabled",
     "yarn.nodemanager.aux-services",
     "yarn.scheduler.capacity.multi-node-placement-enabled",
     "yarn.scheduler.capacity.workflow-priority-mappings",

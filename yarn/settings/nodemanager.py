@@ -49,6 +49,29 @@ LOG_DIRS = ListSetting(
     refers=(LOG_DIR, HADOOP_TMP_DIR),
 )
 
+RECOVERY_ENABLED = BoolSetting(
+    "yarn.nodemanager.recovery.enabled",
+    "false",
+    "whether a NodeManager that starts again finds its running containers",
+)
+RECOVERY_DIR = TextSetting(
+    "yarn.nodemanager.recovery.dir",
+    "${hadoop.tmp.dir}/yarn-nm-recovery",
+    "directory of the state that a NodeManager recovers; it contains keys and users' credentials",
+    refers=(HADOOP_TMP_DIR,),
+)
+RECOVERY_SUPERVISED = BoolSetting(
+    "yarn.nodemanager.recovery.supervised",
+    "false",
+    "whether a recovering NodeManager leaves its containers running when it is stopped",
+)
+EXIT_CODE_FILE_TIMEOUT = TimeSetting(
+    "yarn.nodemanager.container-executor.exit-code-file.timeout-ms",
+    "2000",
+    "time to wait for the exit code of a recovered container that has ended",
+    paced=False,
+)
+
 RESOURCE_MEMORY_MB = IntSetting(
     "yarn.nodemanager.resource.memory-mb",
     "-1",

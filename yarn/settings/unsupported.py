@@ -88,12 +88,6 @@ def _by_key(*features: Feature) -> dict[str, Feature]:
 
 
 FEATURES: Mapping[str, Feature] = _by_key(
-    Feature(
-        "yarn.nodemanager.recovery.enabled",
-        "has no effect: containers are killed when their NodeManager restarts",
-        "a restarted node loses its containers, and their applications request them again",
-        concern=Concern.OPERATION,
-    ),
     Feature("yarn.timeline-service.enabled", "has no effect: there is no timeline service", NO_EFFECT),
     Feature(
         "yarn.resourcemanager.reservation-system.enable",

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
-from yarn.settings import high_availability, resourcemanager, yarnling
+from yarn.settings import high_availability, nodemanager, resourcemanager, yarnling
 from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ANY_PORT,
@@ -36,6 +36,7 @@ from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory,
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.launcher import LOG_FILE, Daemon, DaemonFailed, Launcher, log_ends, log_tail
 from yarnling.cluster.loop_launcher import LoopLauncher
+from yarnling.cluster.node_recovery import NodeRecoveryPlaces
 from yarnling.cluster.nodes import Node
 from yarnling.cluster.open_files import check_open_files
 from yarnling.cluster.port_reservations import PortReservations
@@ -112,6 +113,7 @@ class ClusterDaemons:
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
         self._ports = PortReservations()
+        self._recovery = NodeRecoveryPlaces(self._ports.reserve)
         self._files_of_user: hadoop_clients.Files | None = None
         self._node_environment: dict[str, str] = {}
         self.addresses: dict[str, str] = {}
@@ -437,7 +439,10 @@ class ClusterDaemons:
 
     async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
         overrides = {**node_overrides(places, self._settings), **sizes}
-        self._make_private(self.directory.path / places[0].process)
+        home = self.directory.path / places[0].process
+        self._make_private(home)
+        if nodemanager.RECOVERY_ENABLED.of(self.configuration):
+            overrides |= self._recovery.overrides(places[0], home, {**self._settings, **overrides})
         if self.routes is None:
             return await self._launch(places[0].process, NM, overrides)
         (place,) = places

@@ -12,7 +12,7 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
-from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.effects import LaunchContainer, ReacquireContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
     EmulatedContainers,
     EmulationEvent,
@@ -32,6 +32,7 @@ from nm.core.events import (
 )
 from nm.core.played_container import PlayedContainer
 from nm.core.settings import CoreSettings, NodeFacts
+from nm.core.stored_state import NodeRecords, RecoveredContainerStatus
 from wire.retry import RetryPolicy
 from yarn.containers import ContainerTokenIdentifier
 from yarn.ids import ContainerId, NodeId
@@ -113,6 +114,12 @@ class SimulatedMachine:
         self._watch = watch
         self._crashed = crashed
         self._started_before: dict[ContainerId, None] = {}
+        self._records = NodeRecords() if settings.recovery_enabled else None
+        """The recovery store of the node; None without recovery."""
+        self._watched: set[ContainerId] = set()
+        """With recovery: the containers of which the NodeManager has the process."""
+        self._exit_codes: dict[tuple[ContainerId, int], int] = {}
+        """With recovery: the exit code of each launch, which outlives the NodeManager."""
         # The kernel of the machine: it is never paused, and ends only when the machine fails.
         self.kernel = Process(engine, f"machine-{number}", number)
         self.nm = NodeManagerProcess(
@@ -143,21 +150,26 @@ class SimulatedMachine:
     def start(self, *, empty_disk: bool = False) -> None:
         """Start the NodeManager. It ends the containers that an earlier one has left, and never starts them again.
 
-        With an `empty_disk` it does not know which they are.
+        With an `empty_disk` it does not know which they are. With recovery it goes on with those that were stored.
         """
         self.is_exit_expected = False
         if empty_disk:
             self.lose_disk()
-        self.kill_containers()
-        port = PORT_FIRST if self._same_ports else PORT_FIRST + self.nm.starts
+        self._watched.clear()
+        self._end_leftovers()
+        keeps_port = self._same_ports or self._records is not None
+        port = PORT_FIRST if keeps_port else PORT_FIRST + self.nm.starts
         facts = replace(self._facts, version=self.version)
-        self.nm.start(NodeId(self.host, port), facts, self._settings, tuple(self._started_before))
+        before = () if self._records is not None else tuple(self._started_before)
+        self.nm.start(NodeId(self.host, port), facts, self._settings, before, self._records)
         if self._is_disk_full:
             self.fill_disk(is_full=True)
 
     def lose_disk(self) -> None:
         """Discard the NodeManager's state: the next one does not know which containers ran before."""
         self._started_before.clear()
+        if self._records is not None:
+            self._records.clear()
 
     def fill_disk(self, *, is_full: bool) -> None:
         """Fill the disk, or free it again; the NodeManager notices at once."""
@@ -174,6 +186,7 @@ class SimulatedMachine:
             for container_id in (*self.containers.running, *self._played):
                 self._program_over(container_id, None)
             self._played.clear()
+            self._exit_codes.clear()
             self.kernel.exit()
             self._boot()
 
@@ -187,6 +200,28 @@ class SimulatedMachine:
             self.kill_container(container.effect.container_id)
         for container_id in tuple(self._played):
             self._signal_played(container_id, Signal.KILL)
+
+    def _end_leftovers(self) -> None:
+        """Kill the containers that an earlier NodeManager has started and not stored."""
+        stored = () if self._records is None else self._records.state().containers
+        launched = {
+            one.token.container_id for one in stored if one.progress.status is RecoveredContainerStatus.LAUNCHED
+        }
+        for container_id in [one for one in self.containers.running if one not in launched]:
+            self.kill_container(container_id)
+        for container_id in tuple(self._played):
+            self._signal_played(container_id, Signal.KILL)
+
+    def _reacquire(self, nm_start: int, launch: LaunchContainer) -> None:
+        """Send the NodeManager what it finds of a container that an earlier one has launched."""
+        if nm_start != self.nm.starts:
+            return
+        container_id = launch.container_id
+        self._watched.add(container_id)
+        self._send(ContainerLaunched(container_id, launch.launch))
+        if not self.containers.has(container_id):
+            exit_code = self._exit_codes.get((container_id, launch.launch), ContainerExitStatus.LOST)
+            self._send(ContainerExited(container_id, launch.launch, exit_code))
 
     def kill_container(self, container_id: ContainerId) -> None:
         """Send SIGKILL to a container's processes."""
@@ -205,7 +240,8 @@ class SimulatedMachine:
     def _nm_ended(self, failure: str) -> None:
         if not self.is_exit_expected and self.version == self.release_version:
             self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
-        self.kill_containers()
+        if not self.nm.leaves_containers:
+            self.kill_containers()
 
     def play_tasks(self, permits: Iterable[ContainerTokenIdentifier]) -> None:
         """Start tasks, whose starts arrive now. Only if the NodeManager `plays_starts`."""
@@ -242,6 +278,11 @@ class SimulatedMachine:
         if isinstance(event, SignalProcess) and event.container_id in self._played:
             self._signal_played(event.container_id, event.signal)
             return
+        if isinstance(event, ReacquireContainer):
+            self.kernel.after(0, Rank.CONTAINER, partial(self._reacquire, self.nm.starts, event.effect))
+            return
+        if self._records is not None and isinstance(event, LaunchContainer):
+            self._watched.add(event.container_id)
         for effect in self.containers.handle(event, self.engine.now_ms):
             match effect:
                 case ContainerLaunched(container_id):
@@ -253,7 +294,7 @@ class SimulatedMachine:
                     self._send(effect)
                 case ContainerExited(container_id, exit_code=exit_code):
                     self._program_over(container_id, exit_code)
-                    self._send(effect)
+                    self._report_end(effect)
                 case ContainerSignalled() | LaunchCancelled():
                     self._send(effect)
                 case StartMaster() | FinishMaster() | KillMaster():
@@ -261,6 +302,13 @@ class SimulatedMachine:
                 case _:
                     assert_never(effect)
         self._alarm.set()
+
+    def _report_end(self, exited: ContainerExited) -> None:
+        """Report an end to the NodeManager; with recovery, only to one that has the process."""
+        if self._records is not None:
+            self._exit_codes[exited.container_id, exited.launch] = exited.exit_code
+        if self._records is None or exited.container_id in self._watched:
+            self._send(exited)
 
     def _program_over(self, container_id: ContainerId, exit_code: int | None) -> None:
         program = self.programs.pop(container_id, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar, assert_never
+from typing import Protocol, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,11 +18,14 @@ from nm.core.effects import (
     DeleteResource,
     Effect,
     EndNode,
+    EraseStoredState,
     FetchResource,
     ForgetApplicationKeys,
     InitAuxiliaryService,
     LaunchContainer,
+    LeaveContainers,
     MonitorContainer,
+    ReacquireContainer,
     SendHeartbeat,
     SendRegistration,
     SendUnregistration,
@@ -34,6 +37,7 @@ from nm.core.events import (
     LogsAggregated,
     NodeHeartbeatAnswered,
     NodeRegistered,
+    Recover,
     RegistrationFailed,
     ResourceFetched,
     Start,
@@ -41,6 +45,7 @@ from nm.core.events import (
 )
 from nm.core.played_container import PlayedContainer
 from nm.core.settings import CoreSettings, NodeFacts
+from nm.core.stored_state import NodeRecords, StoreEffect
 from nm.shell.resource_tracker import (
     UNREGISTER_TIMEOUT_S,
     accept_keys,
@@ -116,7 +121,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         resource_manager: Endpoint,
         cluster_secret: bytes,
         retry: RetryPolicy,
-        launch: Callable[[LaunchContainer | SignalProcess], None],
+        launch: Callable[[LaunchContainer | ReacquireContainer | SignalProcess], None],
         ended: Callable[[str], None],
         broken: Callable[[str], None],
         trace: Trace | None,
@@ -135,23 +140,40 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self.played_callers: dict[PlayedCaller, None] = {}
         self.quiet_heartbeats: NodeHeartbeatSaver | None = None
         self._under_way: UnderWay | None = None
+        self._records: NodeRecords | None = None
+        self.leaves_containers = False
 
     def start(
-        self, node_id: NodeId, facts: NodeFacts, settings: CoreSettings, before: tuple[ContainerId, ...] = ()
+        self,
+        node_id: NodeId,
+        facts: NodeFacts,
+        settings: CoreSettings,
+        before: tuple[ContainerId, ...] = (),
+        records: NodeRecords | None = None,
     ) -> None:
-        """Start it under this id. `before`: the containers that an earlier one over the same directories started."""
+        """Start it under this id. `before`: the containers that an earlier one over the same directories started.
+
+        `records`: what it recovers, and keeps up to date; None without recovery.
+        """
         self.boot()
         self.node_id = node_id
         self.token = self._tokens.create(node_id)
-        self._container_tokens = ContainerTokenSecretManager(KeyRing())
-        self._nm_keys = KeyRing()
-        self._service = ContainerManagementService(self._container_tokens, NMTokenSecretManager(self._nm_keys))
+        if records is None or self.starts == 1:
+            self._container_tokens = ContainerTokenSecretManager(KeyRing())
+            self._nm_keys = KeyRing()
+            self._nm_tokens = NMTokenSecretManager(self._nm_keys)
+        self._records = records
+        self.leaves_containers = False
+        self._service = ContainerManagementService(self._container_tokens, self._nm_tokens)
+        self._service.recover_keys(self._nm_tokens.remembered)
         self._server = Server(encode=self._network.encode)
         self._server.add(ContainerManagementProtocol.rpcs, self._service, self._service.authenticate)
         self.core = NodeManagerCore(node_id, facts, settings)
         self.run_core(self.core)
         self._service.open(node_id, self)
         self._conversation = 0
+        if records is not None:
+            self.step(Recover(records.state()))
         self.step(Start(before))
 
     def token_of(self, node_id: NodeId) -> Token:
@@ -269,7 +291,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
                 self.give(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
-            case LaunchContainer() | SignalProcess():
+            case LaunchContainer() | ReacquireContainer() | SignalProcess():
                 self._launch(effect)
             case FetchResource(fetch_id, resource=resource):
                 fetched = ResourceFetched(fetch_id, f"/cache/{effect.number}", resource.size_bytes)
@@ -295,8 +317,18 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             case InitAuxiliaryService() | StopAuxiliaryServices():
                 # No shuffle service is simulated: reduces read the output of maps directly.
                 pass
+            case LeaveContainers():
+                self.leaves_containers = True
+            case EraseStoredState():
+                assert self._records is not None, "only what is stored is erased"
+                self._records.clear()
             case _:
-                assert_never(effect)
+                self._store(effect)
+
+    def _store(self, effect: StoreEffect) -> None:
+        """Store an effect at once: it takes a small part of a millisecond."""
+        if self._records is not None:
+            self._records.apply(effect)
 
     def _end(self, starts: int, failure: str) -> None:
         if self.is_up and self.starts == starts:

@@ -98,7 +98,7 @@ def test_the_warnings_that_are_not_shown_are_said_to_be_in_the_report(arguments:
     """Six warnings; five are shown. They are not all about what a real cluster does otherwise."""
     settings = {
         "yarn.resourcemanager.ha.enabled": "true",
-        "yarn.nodemanager.recovery.enabled": "true",
+        "yarn.federation.enabled": "true",
         "yarn.timeline-service.enabled": "true",
         "yarn.resourcemanager.placement-constraints.handler": "scheduler",
         "yarn.scheduler.configuration.store.class": "zk",

@@ -11,6 +11,7 @@ from tests.mutants.catalogue import find_bug
 from tests.yarnling.simulation.intruder import simulate
 from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.verdict import RunVerdict, effect_of
@@ -443,3 +444,15 @@ def test_rare_requests_and_repetitions_are_reached_and_checked(bug: str, plan: s
     with planted(find_bug(bug)):
         run = simulate(find_plan(plan), 1, Options(encode=False))
     assert any(violation in crash for crash in run.history.crashed), run.history.crashed
+
+
+RECOVERS = 'settings: {yarn.nodemanager.recovery.enabled: "true"}'
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_containers_go_on_under_the_next_node_manager_only_with_recovery(recovers: bool) -> None:
+    work = WORK.replace("same_ports: true", RECOVERS) if recovers else WORK
+    killed = "  - {fault: kill-node, node: all, at: 0.9, for: 0.3, containers: false}"
+    run, _ = traced(parse_plan(work + killed, "one", "one"))
+    masters = [len(run.history.spans_of(one.application_id, ProcessRole.MASTER)) for one in run.history.submissions]
+    assert (masters == [1, 1]) is recovers
