@@ -102,7 +102,7 @@ def _summarise(
     )
     for line in _findings(recorder):
         print_indented(console, Text(f"  {in_line(line)}"))
-    command = f"yarnling workload import {options.out} -o day.jsonl --nodes-out nodes.json --conf-out conf"
+    command = f"yarnling workload calibrate {options.out} -o day.jsonl --nodes-out nodes.json --conf-out now"
     console.print(Text(shown(f"To simulate it: {command}")), soft_wrap=True)
 
 
