@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from yarnling.report.space_time_page import TextSection, html_of
 from yarnling.run.builder import RunBuilder
-from yarnling.run.records import Call, Decision, Role, What
+from yarnling.run.records import Call, Decision, RecordedFault, Role, What
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)></script>"
@@ -134,3 +134,18 @@ def test_a_narrow_page_shows_the_words_whole_and_the_decision_in_sight(browser: 
     assert width <= window
     assert browser.execute_script("return document.getElementById('about').clientHeight") == needed
     assert not browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
+
+
+def test_texts_have_room_below_states_and_for_the_names_of_faults(browser: WebDriver, tmp_path: Path) -> None:
+    builder = RunBuilder("run")
+    node, rm = builder.lifeline("nm-1", Role.NM), builder.lifeline("rm", Role.RM)
+    for at_ms in (0, 10, 20):
+        builder.change(
+            at_ms, rm, {"kind": "RMNode", "subject": "nm-1", "event": "E", "source": "NEW", "target": "RUNNING"}
+        )
+    builder.call(Call(node, rm, "nodeHeartbeat", 30, {"node_id": "nm-1", "containers": []}))
+    builder.faults.append(RecordedFault("partition-node", 15, 25, ("nm-1",)))
+    path = tmp_path / "room.html"
+    path.write_text(html_of(builder.run()), encoding="utf-8")
+    browser.get(path.as_uri())
+    assert browser.execute_script("return shown.places") == [0, 1, 3, 4.5]

@@ -71,7 +71,8 @@ function layOut(trueToTime, scale) {
 function placed(points, trueToTime, scale) {
   const items = new Map(), times = [], places = [], gaps = [];
   const start = points.length ? points[0][0] : 0;
-  let place = 0, before = null;
+  const starts = data.faults.map((fault) => fault.from).sort((a, b) => a - b);
+  let place = 0, before = null, begun = 0;
   for (const point of points) {
     const [time, , kind, number, part] = point;
     if (trueToTime) place = (time - start) * scale;
@@ -79,6 +80,9 @@ function placed(points, trueToTime, scale) {
       const sameMessage = kind === MESSAGE && before[2] === MESSAGE && before[3] === number && part === 2 && before[4] === 1;
       if (time - before[0] >= GAP_MS) { gaps.push([place + 1, time - before[0]]); place += 2; }
       else if (!(sameMessage && time === before[0])) place += 1;
+      // The text of a message is above it: below that of a state or a decision it needs more room.
+      if (kind === MESSAGE && part === 0 && before[2] !== MESSAGE) place += 0.5;
+      if (starts[begun] <= time) place += 1; // for the name of the fault
     }
     times.push(time); places.push(place);
     const key = kind * 0x40000000 + number;
@@ -86,6 +90,7 @@ function placed(points, trueToTime, scale) {
     if (!item) items.set(key, item = { kind, number, first: place, last: place, points: [-1, -1, -1, -1] });
     item.points[part] = place;
     item.last = place;
+    while (starts[begun] <= time) begun++;
     before = point;
   }
   const list = [...items.values()];

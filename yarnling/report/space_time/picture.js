@@ -55,6 +55,7 @@ function draw() {
   for (const index of visible) if (shown.items[index].kind !== MESSAGE) drawMark(pen, index);
   const spots = view.trueToTime ? new Map() : null;
   for (const index of visible) drawLabels(pen, index, spots);
+  drawFaultNames(pen);
   drawGaps(pen, top, bottom);
   drawTimes(pen, top, bottom);
   drawNames();
@@ -85,21 +86,36 @@ function drawLifelines(pen) {
   });
 }
 
-function drawFaults(pen) {
+// The bands of the faults that are in sight: [x, width] of each, and where it begins and ends.
+function* faultBands() {
   for (const fault of data.faults) {
-    const from = y(placeOf(fault.from)) - 8, until = fault.until === null ? from + 18 : y(placeOf(fault.until));
+    const from = y(placeOf(fault.from)) - 8 - (view.trueToTime ? 0 : unit());
+    const until = fault.until === null ? from + 18 : Math.max(from + 6, y(placeOf(fault.until)));
     if (until < 0 || from > view.height) continue;
-    const hosts = fault.hosts.length ? fault.hosts : [];
-    const spans = hosts.length ? hosts.filter((host) => view.columns[host] >= 0)
+    const spans = fault.hosts.length ? fault.hosts.filter((host) => view.columns[host] >= 0)
       .map((host) => [view.columns[host] - view.column / 2 + 3, view.column - 6]) : [[GUTTER, view.wide - GUTTER]];
-    for (const [x, width] of spans) {
-      pen.fillStyle = colours.fault; pen.fillRect(x, from, width, Math.max(6, until - from));
-      pen.strokeStyle = colours["fault-ink"]; pen.lineWidth = 1; line(pen, x, from, x + width, from);
-      if (fault.until !== null) line(pen, x, until, x + width, until);
-      pen.fillStyle = colours["fault-ink"]; pen.textAlign = "left";
-      pen.fillText(fault.text, x + 4, Math.min(Math.max(from, 0) + 13, until - 2), width - 6);
-      if (fault.until !== null && until < view.height) pen.fillText("ends", x + 4, until - 3, width - 6);
-    }
+    for (const [x, width] of spans) yield { fault, from, until, x, width };
+  }
+}
+
+function drawFaults(pen) {
+  for (const { fault, from, until, x, width } of faultBands()) {
+    pen.fillStyle = colours.fault; pen.fillRect(x, from, width, until - from);
+    pen.strokeStyle = colours["fault-ink"]; pen.lineWidth = 1; line(pen, x, from, x + width, from);
+    if (fault.until !== null) line(pen, x, until, x + width, until);
+    pen.fillStyle = colours["fault-ink"]; pen.textAlign = "left"; pen.font = FONT;
+    if (fault.until !== null && until < view.height) pen.fillText("ends", x + 4, until - 3, width - 6);
+  }
+}
+
+// The name of each fault at the top of its band; one that is longer than the band is wide begins left of it.
+function drawFaultNames(pen) {
+  pen.font = FONT; pen.lineJoin = "round"; pen.textAlign = "left";
+  for (const { fault, from, until, x, width } of faultBands()) {
+    const left = Math.max(GUTTER + scroller.scrollLeft, Math.min(x + 4, x + width - 2 - pen.measureText(fault.text).width));
+    const base = Math.min(Math.max(from, 0) + 13, until - 2);
+    pen.strokeStyle = colours.fault; pen.lineWidth = 3.5; pen.strokeText(fault.text, left, base);
+    pen.fillStyle = colours["fault-ink"]; pen.fillText(fault.text, left, base);
   }
 }
 
@@ -160,11 +176,13 @@ function drawMark(pen, index) {
 function label(pen, text, x, place, towards, colour, spots) { // place: the middle of the text
   if (!text || place < -10 || place > view.height + 10) return;
   pen.font = FONT;
-  if (spots && !isFree(spots, pen.measureText(text).width, x, place, towards)) return;
-  pen.textAlign = towards < 0 ? "right" : "left";
-  pen.strokeStyle = colours.ground; pen.lineWidth = 3.5; pen.lineJoin = "round";
-  pen.strokeText(text, x + towards * 9, place + 3.5);
-  pen.fillStyle = colour; pen.fillText(text, x + towards * 9, place + 3.5);
+  const width = pen.measureText(text).width;
+  if (spots && !isFree(spots, width, x, place, towards)) return;
+  // Where the diagram ends the text moves over the lifeline: better so than cut.
+  const left = Math.max(GUTTER + 4, Math.min(towards < 0 ? x - 9 - width : x + 9, Math.max(view.wide, view.width) - width - 2));
+  pen.textAlign = "left"; pen.strokeStyle = colours.ground; pen.lineWidth = 3.5; pen.lineJoin = "round";
+  pen.strokeText(text, left, place + 3.5);
+  pen.fillStyle = colour; pen.fillText(text, left, place + 3.5);
 }
 
 // Whether no text is there yet; then this one is. `spots`: {line of text: [from, to] of each text in it}.
