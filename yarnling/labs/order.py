@@ -49,7 +49,8 @@ class LeafApplication(Struct, frozen=True):
     pending_mb: int
 
 
-Order: TypeAlias = Callable[[list[LeafApplication]], Iterable[LeafApplication]]
+Order: TypeAlias = Callable[[list[LeafApplication]], object]
+"""A learner's function, which may return anything."""
 
 
 class OrderMistake(Struct, frozen=True):
