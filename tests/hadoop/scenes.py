@@ -35,7 +35,10 @@ TOPICS = {
         "MasterScenes",
         "ContainerScenes",
         "NodeScenes",
+        "DecommissionScenes",
         "RestartScenes",
+        "RestartOfMasterScenes",
+        "RestartOfClientScenes",
     ),
     "preemption": ("PreemptionScenes",),
 }

@@ -15,12 +15,6 @@ import org.apache.hadoop.yarn.api.records.YarnApplicationState;
 
 /** A ResourceManager that stops and starts again with its state. */
 public final class RestartScenes extends Scenes {
-    private void restart() throws Exception {
-        cluster.restartRM();
-        alice = client("alice");
-        waitForNodes(NODES);
-    }
-
     private static List<String> failures(StartContainersResponse reply) throws Exception {
         return reply.getFailedRequests().values().stream().map(each -> each.deSerialize()).map(
             each -> each.getClass().getName() + ": " + each.getMessage().split("\n\tat ")[0]).collect(Collectors.toList());

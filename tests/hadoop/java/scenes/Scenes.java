@@ -21,6 +21,8 @@ import org.apache.hadoop.yarn.api.protocolrecords.SubmitApplicationRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationReport;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeReport;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.YarnApplicationState;
@@ -115,6 +117,18 @@ abstract class Scenes {
 
     protected void waitForNodes(int count) throws Exception {
         await(count + " running nodes", () -> nodes(NodeState.RUNNING).size() == count);
+    }
+
+    /** A container's number among those of its application, without the number of restarts before this scene. */
+    protected static long number(Container container) {
+        return container.getId().getContainerId() & ContainerId.CONTAINER_ID_BITMASK;
+    }
+
+    /** The RM is killed and started again; all nodes have registered with the new one. */
+    protected void restart() throws Exception {
+        cluster.restartRM();
+        alice = client("alice");
+        waitForNodes(NODES);
     }
 
     /** Returns once the condition holds. A call on the way may fail because the RM restarts, or because of an early question. */
