@@ -155,6 +155,7 @@ class EmulatedContainers:
         if starting is not None and starting.launch == effect.launch:
             if effect.signal is not Signal.QUIT and not effect.command:
                 del self._starting[effect.container_id]
+                self._elapsed_ms.pop(effect.container_id, None)
                 self._deferred.append(LaunchCancelled(effect.container_id, effect.launch))
             return
         container = self.running.get(effect.container_id)

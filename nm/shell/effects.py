@@ -103,7 +103,7 @@ class NodeShell(CoreShell[Event, Effect]):
             return
         stored = [effect for effect in effects if isinstance(effect, StoreEffect)]
         writer.write(stored)
-        holds_answers = writer.problem is not None and bool(stored or isinstance(event, _ACKNOWLEDGED))
+        holds_answers = writer.is_behind and bool(stored or isinstance(event, _ACKNOWLEDGED))
         for effect in effects:
             if holds_answers and isinstance(effect, Reply | Refuse):
                 writer.hold(effect)

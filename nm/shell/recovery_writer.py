@@ -48,6 +48,11 @@ class RecoveryWriter:
         self._answers: list[Reply | Refuse] = []
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_behind(self) -> bool:
+        """True while some effects are not written."""
+        return bool(self._effects)
+
     def write(self, effects: list[StoreEffect]) -> None:
         """Write the effects of a step; if that fails, `problem` is set and they are written later."""
         if effects:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.effects import LaunchContainer, ReacquireContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
     STALE_ENDS_MAX,
     EmulatedContainers,
@@ -20,6 +20,7 @@ from nm.core.events import ContainerExited, ContainerLaunched, LaunchCancelled
 from tests.nm.nodes import container_id
 from yarn.machine import Tick
 from yarn.resource import Resource
+from yarn.states import ContainerExitStatus
 
 TABLE = EmulationTable(
     (
@@ -179,3 +180,23 @@ def test_ends_that_no_longer_apply_do_not_fill_the_heap() -> None:
         node.take(signal(number, Signal.KILL))
         node.wait()
     assert len(node.containers._ends) <= STALE_ENDS_MAX + 2
+
+
+def test_a_container_of_an_earlier_node_manager_goes_on_where_it_was() -> None:
+    node = Node()
+    node.take(ReacquireContainer(launch(1, "short"), 15))
+    assert node.wait() == (0, [launched(1)])
+    assert node.wait() == (5, [ContainerExited(container_id(1), 1, 0)])
+
+
+def test_a_container_whose_time_was_over_meanwhile_ends_at_once() -> None:
+    node = Node()
+    node.take(ReacquireContainer(launch(1, "short"), 500))
+    assert node.wait()[1] == [launched(1), ContainerExited(container_id(1), 1, 0)]
+
+
+def test_an_am_of_an_earlier_node_manager_is_lost() -> None:
+    node = Node()
+    node.take(ReacquireContainer(launch(1, "master"), 15))
+    assert node.wait()[1] == [launched(1), ContainerExited(container_id(1), 1, ContainerExitStatus.LOST)]
+    assert not node.containers.has(container_id(1))
