@@ -226,3 +226,10 @@ def test_an_application_says_why_it_waited_before(pages: Pages) -> None:
     pages.open("/app/{app}")
     rows = eventually(lambda: texts(pages.browser, "table.past tbody tr"))
     assert any("waits because" in row for row in rows)
+
+
+def test_decisions_can_be_told_apart_on_a_narrow_page(pages: Pages) -> None:
+    pages.open("/history", 400)
+    eventually(lambda: pages.all(".decisions a"))
+    rights = "[...document.querySelectorAll('.decisions a')].map((one) => one.getBoundingClientRect().right)"
+    assert pages.browser.execute_script(f"return Math.max(...{rights})") <= 400

@@ -30,7 +30,7 @@ def plot_page(plot: Plot, measured: str) -> str:
     found = [f"{counted(containers, 'container')}", f"{counted(len(plot.spans) - containers, 'reservation')}"]
     page = Page(
         title=f"{plot.title}: containers and queues",
-        subject=f"{plot.title}; {duration(plot.until_ms)}",
+        subject=f"{plot.title.removesuffix('.')}; {duration(plot.until_ms)}",
         headline=f"{', '.join(found)}, {preempted} preempted",
         findings=(),
         tiles=(),

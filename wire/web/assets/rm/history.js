@@ -119,7 +119,7 @@ export const curveLegend = html`<p class="quiet curvelegend"><span class="usedma
 // What has been decided, a line for each container.
 export function decisionTable(decisions, names) {
   if (!decisions.length) return html`<p class="quiet">Nothing was decided in this time.</p>`;
-  return html`<div class="scroll"><table class="containers"><thead><tr><th>Time</th><th>What</th><th>Container</th><th>Queue</th><th>Node</th><th>Resources</th></tr></thead>
+  return html`<div class="scroll"><table class="containers decisions"><thead><tr><th>Time</th><th>What</th><th>Container</th><th>Queue</th><th>Node</th><th>Resources</th></tr></thead>
     <tbody>${decisions.map((one) => html`<tr><td>${new Date(one.atMs).toLocaleTimeString()}</td>
       <td class=${one.what === "preempted" ? "bad" : ""}>${one.what}</td>
       <td>${one.container ? linked(one.container) : "of another user"}${one.isAm ? " (AM)" : ""}</td>
