@@ -214,8 +214,8 @@ def _apply(effect: StoreEffect, group: Transaction) -> None:
 
 
 def _key(container_id: ContainerId) -> tuple[int, int, int, int]:
-    attempt_id = container_id.attempt_id
-    return (*attempt_id.application_id, attempt_id.attempt, container_id.number)
+    attempt_id, application_id = container_id.attempt_id, container_id.application_id
+    return application_id.cluster_timestamp, application_id.id, attempt_id.attempt, container_id.number
 
 
 def _container_id(timestamp: int, application: int, attempt: int, container: int) -> ContainerId:
