@@ -39,6 +39,7 @@ from rm.core.lifecycle_events import (
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from rm.scheduler.placement.walk import Draw, first_of
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recorded_rm import ADMINISTRATOR, EPOCH_MS, RecordedRM, Refused, error_class
 from tests.conformance.recording import Json
@@ -108,9 +109,9 @@ class RecordedApp:
 class RecordedCluster:
     """The core with the NodeManagers and AMs of one recording."""
 
-    def __init__(self, configuration: dict[str, str]) -> None:
-        """Raises ConfigurationException if the core refuses the configuration."""
-        self.rm = RecordedRM(configuration)
+    def __init__(self, configuration: dict[str, str], *, draw: Draw = first_of) -> None:
+        """Raises ConfigurationException if the core refuses the configuration. `draw`: for asynchronous scheduling."""
+        self.rm = RecordedRM(configuration, draw=draw)
         self.nodes: dict[str, RecordedNode] = {}
         self.apps: dict[str, RecordedApp] = {}
         self.names: dict[ApplicationId, str] = {}

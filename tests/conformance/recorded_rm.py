@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rm.core.events import Event, StateLoaded
 from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.placement.walk import Draw, first_of
 from tests.conformance.store import StoreAtOnce
 from tests.rm.stored import Disk
 from yarn.configuration import Configuration
@@ -50,8 +51,9 @@ class RecordedRM:
     The number of the step serves as its time, so that times that Hadoop records in milliseconds differ.
     """
 
-    def __init__(self, configuration: dict[str, str]) -> None:
+    def __init__(self, configuration: dict[str, str], *, draw: Draw = first_of) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
+        self._draw = draw
         self.now_ms = SETTLED_MS
         self.configuration = {**configuration, **_LABELS_ARE_ON, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
         self._disk = Disk()
@@ -103,7 +105,7 @@ class RecordedRM:
         self._recovers = RECOVERY_ENABLED.of(conf)
         # Application ids have the time of the start: those of a restarted one are new.
         started_ms = EPOCH_MS + self._restarts
-        core = ResourceManagerCore(conf, cluster_timestamp=started_ms, user=ADMINISTRATOR, strict=True)
+        core = ResourceManagerCore(conf, cluster_timestamp=started_ms, user=ADMINISTRATOR, strict=True, draw=self._draw)
         if self._recovers:
             core.context.store = StoreAtOnce(core.context.dispatcher, self._disk)
         return core

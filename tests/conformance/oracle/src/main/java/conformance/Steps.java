@@ -34,6 +34,7 @@ final class Steps {
       case "refresh_queues" -> AdminSteps.refreshQueues(cluster, step);
       case "restart_rm" -> AdminSteps.restart(cluster, step);
       case "end_wait" -> cluster.rm.endWait();
+      case "rest" -> AsynchronousSteps.rest(cluster, reply);
       case "add_labels" -> AdminSteps.addLabels(cluster, step);
       case "remove_labels" -> AdminSteps.removeLabels(cluster, step);
       case "label_nodes" -> AdminSteps.labelNodes(cluster, step);
