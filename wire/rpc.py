@@ -44,7 +44,8 @@ DEFAULT_TIMEOUT_S = 20.0
 class Rpc(Generic[Request, Reply]):
     """An RPC: its name on the wire and the codecs of its two messages.
 
-    `reads`: the RPC changes nothing, so it may be sent again after any failure. `bulky`: its reply grows with the
+    `reads`: the RPC changes nothing, so it may be sent again after any failure. `idempotent`: of several servers the
+    next one may be called after any failure (Hadoop's annotation @Idempotent). `bulky`: its reply grows with the
     cluster, and servers queue such calls (wire.bulky_replies); the message of a bulky tuple has only repeated fields.
     `method`: the name of the row in its protocol, and of the service's method.
     """
@@ -59,6 +60,7 @@ class Rpc(Generic[Request, Reply]):
         reply: MessageCodec[Reply],
         *,
         reads: bool = False,
+        idempotent: bool = False,
         bulky: bool = False,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
@@ -66,6 +68,7 @@ class Rpc(Generic[Request, Reply]):
         self.request = request
         self.reply = reply
         self.reads = reads
+        self.idempotent = idempotent
         self.bulky = bulky
         self.timeout_s = timeout_s
 
@@ -162,30 +165,35 @@ class Proxy:
     async def call(self, rpc: Rpc[Request, Reply], request: Request) -> Reply:
         """Send `request`; returns the reply's record."""
         data = _encoded(rpc, request)
-        send = self._send if len(self._failover) == 1 else self._send_to_any
-        reply = await retried(self._retry, lambda: send(rpc, data), reads=rpc.reads)
+        if len(self._failover) == 1:
+            reply = await retried(self._retry, lambda: self._send(rpc, data), reads=rpc.reads)
+        else:
+            again = rpc.reads or rpc.idempotent
+            reply = await retried(self._retry, lambda: self._send_to_any(rpc, data, again=again), reads=again)
         try:
             return rpc.reply.decode(reply)
         except InvalidArgumentException as error:
             raise RemoteError(f"{rpc.name} at {self.target}: the reply cannot be read: {error.message}") from None
 
-    async def _send_to_any(self, rpc: Rpc[Any, Any], data: bytes) -> bytes:
+    async def _send_to_any(self, rpc: Rpc[Any, Any], data: bytes, *, again: bool) -> bytes:
         """Send the call to the server that answered last, then to each other one as long as it surely had no effect.
 
-        Raises ServerUnavailable if none is active. Without a reply the outcome is unknown: the next call goes to the
-        next server, but whether this one is sent again is up to the caller.
+        `again`: also after an unknown outcome. Otherwise the next call goes to the next server then, and whether this
+        one is sent again is up to the caller. Raises ServerUnavailable if none is active.
         """
-        refusals = []
+        refusals, unknown = [], False
         for _ in range(len(self._failover)):
             target = self._failover.current
             try:
                 return await self._send(rpc, data)
             except (ServerUnavailable, StandbyException) as error:
                 self._failover.leave(target)
-                if not error.definite and not rpc.reads:
+                if not error.definite and not again:
                     raise CallOutcomeUnknown(error.message) from None
+                unknown = unknown or not error.definite
                 refusals.append(f"{target}: {error.message}")
-        raise ServerUnavailable(f"no ResourceManager is active: {'; '.join(refusals)}")
+        text = f"no ResourceManager is active: {'; '.join(refusals)}"
+        raise CallOutcomeUnknown(text) if unknown else ServerUnavailable(text)
 
     async def _send(self, rpc: Rpc[Any, Any], data: bytes) -> bytes:
         timeout_s = rpc.timeout_s if self._timeout_s is None else self._timeout_s

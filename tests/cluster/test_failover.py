@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from wire.cluster_secret import read_client_token
+from wire.protocols.client import ApplicationClientProtocol
+from yarn.applications import ApplicationFilter
+from yarn.errors import ServerUnavailable, StandbyException
 from yarn.settings.high_availability import LEASE
+from yarn.settings.resourcemanager import ADDRESS
 from yarn.states import FinalApplicationStatus, HAServiceState, YarnApplicationState
 from yarnling.cluster.jobs import Job
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.resource_managers import state_of
 
 pytestmark = [pytest.mark.cluster]
+DEADLINE_S = 60.0
 
 
 @pytest_asyncio.fixture
@@ -56,13 +62,30 @@ async def test_an_application_lives_through_the_end_of_the_active_one(two: Local
     assert await state_of(two.addresses, "rm1", two.configuration) is HAServiceState.STANDBY
 
 
+async def is_acknowledged(cluster: LocalCluster) -> bool:
+    """True if rm1 answers a call of a client: a new id, or a list of applications."""
+    address, token = cluster.addresses[f"{ADDRESS.key}.rm1"], read_client_token(cluster.configuration)
+    async with ApplicationClientProtocol(address, token=token, timeout_s=DEADLINE_S) as rm1:
+        for ask in (rm1.get_new_application(), rm1.get_applications(ApplicationFilter())):
+            try:
+                await ask
+            except (StandbyException, ServerUnavailable):
+                continue
+            return True
+    return False
+
+
 async def test_a_paused_leader_that_wakes_is_standby_and_nothing_is_lost(two: LocalCluster, tmp_path: Path) -> None:
     gate, starts = tmp_path / "gate", tmp_path / "starts"
     await two.pause_rm("rm1")
     assert await two.until(two.active_rm, 60.0) == "rm2"
     report = await two.submit(Job(waiting_for(gate, starts), 2))
     await started(two, starts, 2)
-    await two.resume_rm("rm1")
+    async with asyncio.TaskGroup() as tasks:
+        calls = [tasks.create_task(is_acknowledged(two)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await two.resume_rm("rm1")
+    assert not any(call.result() for call in calls), "a leader that was stopped acknowledges nothing when it wakes"
 
     async def is_standby() -> bool:
         return await state_of(two.addresses, "rm1", two.configuration) is HAServiceState.STANDBY

@@ -10,8 +10,14 @@ from tests.wire.serving import NODE, Recorder, serving, target
 from wire.caller import Caller
 from wire.dispatch import Gate
 from wire.failover import Failover
+from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.tracker import ResourceTracker
 from yarn.errors import CallOutcomeUnknown, ServerUnavailable, StandbyException
+from yarn.ids import ApplicationId
+from yarn.protocols.client import KillApplicationRequest, KillApplicationResponse
+
+APP = ApplicationId(1_700_000_000_000, 1)
+KILLED = KillApplicationResponse(True)
 
 
 def test_callers_leave_an_address_together() -> None:
@@ -54,6 +60,26 @@ async def test_a_call_is_refused_when_each_one_is_standby() -> None:
     ):
         with pytest.raises(ServerUnavailable, match="no ResourceManager is active"):
             await proxy.unregister_node_manager(NODE)
+
+
+async def test_an_idempotent_call_goes_on_also_after_an_unknown_outcome(unused_tcp_port: int) -> None:
+    """As a submission whose connection breaks: RetryPolicies.failoverOnNetworkException."""
+    lost = StandbyException("deposed while it answered")
+    lost.definite = False
+    first, second = Recorder({"force_kill_application": lost}), Recorder({"force_kill_application": KILLED})
+    async with (
+        serving(ApplicationClientProtocol.rpcs, first) as one,
+        serving(ApplicationClientProtocol.rpcs, second) as two,
+        ApplicationClientProtocol(Failover([target(one), target(two)])) as proxy,
+    ):
+        assert await proxy.force_kill_application(KillApplicationRequest(APP)) == KILLED
+        assert len(second.calls) == 1
+    async with (
+        serving(ApplicationClientProtocol.rpcs, first) as one,
+        ApplicationClientProtocol(Failover([target(one), f"127.0.0.1:{unused_tcp_port}"])) as proxy,
+    ):
+        with pytest.raises(CallOutcomeUnknown, match="no ResourceManager is active"):
+            await proxy.force_kill_application(KillApplicationRequest(APP))
 
 
 class Deposed(Recorder):

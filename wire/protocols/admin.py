@@ -76,7 +76,10 @@ class ResourceManagerAdministrationProtocol(Proxy):
     service = "hadoop.yarn.ResourceManagerAdministrationProtocolService"
 
     refresh_queues: Rpc[None, None] = Rpc(
-        "refreshQueues", empty(pb.RefreshQueuesRequestProto), empty(pb.RefreshQueuesResponseProto)
+        "refreshQueues",
+        empty(pb.RefreshQueuesRequestProto),
+        empty(pb.RefreshQueuesResponseProto),
+        idempotent=True,
     )
     """Request the RM to read its queues again. Raises ConfigurationException with all faults; then nothing was
     changed."""
@@ -84,6 +87,7 @@ class ResourceManagerAdministrationProtocol(Proxy):
         "refreshNodes",
         MessageCodec(pb.RefreshNodesRequestProto, _write_refresh_nodes, _read_refresh_nodes),
         empty(pb.RefreshNodesResponseProto),
+        idempotent=True,
     )
     """Request the RM to read its host lists again. The call may return before all nodes are decommissioned."""
     check_for_decommissioning_nodes: Rpc[None, tuple[NodeId, ...]] = Rpc(
@@ -96,22 +100,31 @@ class ResourceManagerAdministrationProtocol(Proxy):
         "refreshSuperUserGroupsConfiguration",
         empty(pb.RefreshSuperUserGroupsConfigurationRequestProto),
         empty(pb.RefreshSuperUserGroupsConfigurationResponseProto),
+        idempotent=True,
     )
     refresh_user_to_groups_mappings: Rpc[None, None] = Rpc(
         "refreshUserToGroupsMappings",
         empty(pb.RefreshUserToGroupsMappingsRequestProto),
         empty(pb.RefreshUserToGroupsMappingsResponseProto),
+        idempotent=True,
     )
     refresh_admin_acls: Rpc[None, None] = Rpc(
-        "refreshAdminAcls", empty(pb.RefreshAdminAclsRequestProto), empty(pb.RefreshAdminAclsResponseProto)
+        "refreshAdminAcls",
+        empty(pb.RefreshAdminAclsRequestProto),
+        empty(pb.RefreshAdminAclsResponseProto),
+        idempotent=True,
     )
     refresh_service_acls: Rpc[None, None] = Rpc(
-        "refreshServiceAcls", empty(pb.RefreshServiceAclsRequestProto), empty(pb.RefreshServiceAclsResponseProto)
+        "refreshServiceAcls",
+        empty(pb.RefreshServiceAclsRequestProto),
+        empty(pb.RefreshServiceAclsResponseProto),
+        idempotent=True,
     )
     refresh_cluster_max_priority: Rpc[None, None] = Rpc(
         "refreshClusterMaxPriority",
         empty(pb.RefreshClusterMaxPriorityRequestProto),
         empty(pb.RefreshClusterMaxPriorityResponseProto),
+        idempotent=True,
     )
     get_groups_for_user: Rpc[str, tuple[str, ...]] = Rpc(
         "getGroupsForUser",
@@ -123,19 +136,23 @@ class ResourceManagerAdministrationProtocol(Proxy):
         "addToClusterNodeLabels",
         MessageCodec(pb.AddToClusterNodeLabelsRequestProto, _write_new_labels, _read_new_labels),
         empty(pb.AddToClusterNodeLabelsResponseProto),
+        idempotent=True,
     )
     remove_from_cluster_node_labels: Rpc[tuple[str, ...], None] = Rpc(
         "removeFromClusterNodeLabels",
         listing_texts(pb.RemoveFromClusterNodeLabelsRequestProto, "nodeLabels", limit=LABELS_MAX),
         empty(pb.RemoveFromClusterNodeLabelsResponseProto),
+        idempotent=True,
     )
     replace_labels_on_nodes: Rpc[ReplaceLabelsRequest, None] = Rpc(
         "replaceLabelsOnNodes",
         MessageCodec(pb.ReplaceLabelsOnNodeRequestProto, _write_replacement, _read_replacement),
         empty(pb.ReplaceLabelsOnNodeResponseProto),
+        idempotent=True,
     )
     update_node_resource: Rpc[NodeResources, None] = Rpc(
         "updateNodeResource",
         listing(pb.UpdateNodeResourceRequestProto, "node_resource_map", _write_size, _read_size, limit=NODES_MAX),
         empty(pb.UpdateNodeResourceResponseProto),
+        idempotent=True,
     )

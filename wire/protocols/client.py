@@ -266,11 +266,13 @@ class ApplicationClientProtocol(Proxy):
         "getNewApplication",
         empty(pb.GetNewApplicationRequestProto),
         MessageCodec(pb.GetNewApplicationResponseProto, _write_new_application, _read_new_application),
+        idempotent=True,
     )
     submit_application: Rpc[ApplicationSubmissionContext, None] = Rpc(
         "submitApplication",
         holding(pb.SubmitApplicationRequestProto, "application_submission_context", write_submission, read_submission),
         empty(pb.SubmitApplicationResponseProto),
+        idempotent=True,
     )
     """Returns before the application is accepted; its report shows when it is. Submitting the same id again is not
     an error."""
@@ -296,6 +298,7 @@ class ApplicationClientProtocol(Proxy):
         "forceKillApplication",
         MessageCodec(pb.KillApplicationRequestProto, _write_kill, _read_kill),
         MessageCodec(pb.KillApplicationResponseProto, _write_killed, _read_killed),
+        idempotent=True,
     )
     """Call again until the reply states that the kill is completed."""
     fail_application_attempt: Rpc[ApplicationAttemptId, None] = Rpc(
@@ -307,17 +310,20 @@ class ApplicationClientProtocol(Proxy):
         "moveApplicationAcrossQueues",
         MessageCodec(pb.MoveApplicationAcrossQueuesRequestProto, _write_move, _read_move),
         empty(pb.MoveApplicationAcrossQueuesResponseProto),
+        idempotent=True,
     )
     update_application_priority: Rpc[UpdatePriorityRequest, int] = Rpc(
         "updateApplicationPriority",
         MessageCodec(pb.UpdateApplicationPriorityRequestProto, _write_priority_change, _read_priority_change),
         MessageCodec(pb.UpdateApplicationPriorityResponseProto, _write_priority, _read_priority),
+        idempotent=True,
     )
     """Returns the new priority, which the cluster's maximum may have reduced."""
     update_application_timeouts: Rpc[UpdateTimeoutsRequest, str | None] = Rpc(
         "updateApplicationTimeouts",
         MessageCodec(pb.UpdateApplicationTimeoutsRequestProto, _write_timeouts_change, _read_timeouts_change),
         MessageCodec(pb.UpdateApplicationTimeoutsResponseProto, _write_timeouts, _read_timeouts),
+        idempotent=True,
     )
     """Returns the new end of the application's lifetime (yarn.times), which the queue's maximum may have limited."""
     signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(
