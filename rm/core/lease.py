@@ -4,6 +4,8 @@
     rm1 is killed                  rm2 sees that its process is gone, and takes term 5 at once
     rm1 hangs                      rm2 takes term 5 at 90,000; when rm1 wakes, its clock is past 90,000: it acknowledges
                                    nothing, and its next write to the store is refused, because the store has term 5
+    rm1 hangs in a transaction     nobody can take the lease; after another 10 s in which nothing was written rm2 ends
+                                   the process of rm1, and takes term 5
 
 All times are ms of the machine's monotonic clock, which its processes share and which goes on while one is stopped. A
 clock that each process had for itself would need a bound on their difference, so the lease is for one machine.
@@ -55,3 +57,25 @@ def renewed(stored: Lease | None, own: Lease, now_ms: int, length_ms: int) -> Le
 def holds(own: Lease | None, now_ms: int, length_ms: int) -> bool:
     """True while the holder may acknowledge."""
     return own is not None and now_ms < own.ends_ms - length_ms // MARGIN_PARTS
+
+
+class Blocked(Struct, frozen=True):
+    """The store's file is locked by a transaction of another ResourceManager.
+
+    `since_ms`: when that was seen first. `written_ns`: when the file had been written last, by its own time.
+    """
+
+    since_ms: int
+    written_ns: int
+
+
+def still_blocked(earlier: Blocked | None, now_ms: int, written_ns: int) -> Blocked:
+    """The block that is seen now: the earlier one, or a new one if the file has been written since."""
+    if earlier is not None and earlier.written_ns == written_ns:
+        return earlier
+    return Blocked(now_ms, written_ns)
+
+
+def hangs(blocked: Blocked, now_ms: int, length_ms: int) -> bool:
+    """True if the transaction has lasted for a whole lease: its process must be ended, for nobody else can lead."""
+    return now_ms - blocked.since_ms >= length_ms

@@ -39,6 +39,7 @@ RETRIES_PER_SESSION = 5
 Result = TypeVar("Result")
 Identity = tuple[str, str]
 """A scheme of ZooKeeper and its credential, such as ("digest", "name:password")."""
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 def zookeeper_client(conf: Configuration) -> KazooClient:
@@ -59,7 +60,7 @@ def zookeeper_client(conf: Configuration) -> KazooClient:
     timeout_s = ZK_TIMEOUT.of(conf) / 1000
     longest_s = min(ZK_RETRY_INTERVAL.of(conf) / 1000, timeout_s / RETRIES_PER_SESSION)
     # Its own messages say less than ours, and come with each attempt to connect.
-    logger = logging.getLogger("yarnling.kazoo")
+    logger = _logger.getChild("kazoo")
     logger.setLevel(logging.ERROR)
     return KazooClient(
         hosts=address,

@@ -73,6 +73,10 @@ class StoreUnavailable(YarnException):
     """The file cannot be written now, but may be later. The call wrote nothing, and earlier writes are kept."""
 
 
+class StoreBusy(StoreUnavailable):
+    """A transaction of another daemon that shares the file lasts for more than BUSY_S."""
+
+
 class StoreDamaged(YarnException):
     """The content of the store's files is not what was written. A daemon must not continue with them."""
 
@@ -403,7 +407,7 @@ def _translated(path: Path, said: str, form: StoreForm) -> Iterator[None]:
         # Python's own errors, such as text that is not UTF-8, have no code.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         if code & 0xFF == sqlite3.SQLITE_BUSY and form.shared:
-            raise StoreUnavailable(
+            raise StoreBusy(
                 f"{said}: a transaction of another {form.daemon} has lasted for more than {BUSY_S:g} s "
                 "(that one hangs: resume or kill it)"
             ) from None

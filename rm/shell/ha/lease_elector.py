@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import logging
 import time
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from rm.core import lease as rules
-from rm.core.lease import Lease
+from rm.core.lease import Blocked, Lease
 from rm.shell.ha.interfaces import Candidate
 from rm.shell.ha.lease_store import LeaseStore
-from rm.shell.ha.liveness_lock import LivenessLock, is_locked
+from rm.shell.ha.liveness_lock import LivenessLock, is_locked, kill_holder, lockers_of
+from wire.files.store_file import StoreBusy
 from yarn.errors import YarnException
 
 T = TypeVar("T")
@@ -33,14 +35,17 @@ def monotonic_ms() -> int:
 
 
 class LeaseElector:
-    """The elector of one ResourceManager. `locks`: the start of the names of the files that show who lives."""
+    """The elector of one ResourceManager.
+
+    `path`: of the store's file. The names of the files that show who lives begin with it.
+    """
 
     def __init__(
-        self, store: LeaseStore, rm_id: str, locks: Path, lease_ms: int, clock: Callable[[], int] = monotonic_ms
+        self, store: LeaseStore, rm_id: str, path: Path, lease_ms: int, clock: Callable[[], int] = monotonic_ms
     ) -> None:
         self._store = store
         self._rm_id = rm_id
-        self._locks = locks
+        self._path = path
         self._lease_ms = lease_ms
         self._clock = clock
         self._lock = LivenessLock(self._lock_of(rm_id))
@@ -51,6 +56,7 @@ class LeaseElector:
         self._wake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._problem = ""
+        self._blocked: Blocked | None = None
 
     @property
     def description(self) -> str:
@@ -104,10 +110,13 @@ class LeaseElector:
             try:
                 await (self._look(candidate) if self._lease is None else self._renew(self._lease, candidate))
                 self._note("")
+                self._blocked = None
             except YarnException as error:
                 self._note(error.message)
                 if self._lease is not None and not self.holds():
                     self._lose(f"the lease could not be renewed: {error.message}", candidate)
+                if isinstance(error, StoreBusy):
+                    await self._in_thread(self._end_if_it_hangs)
             parts = LOOKS_PER_LEASE if self._lease is None else RENEWALS_PER_LEASE
             self._wake.clear()
             with suppress(TimeoutError):
@@ -150,6 +159,17 @@ class LeaseElector:
         _logger.warning("deposed id=%s: %s", self._rm_id, reason)
         candidate.deposed(reason)
 
+    def _end_if_it_hangs(self) -> None:
+        """Kill the ResourceManager whose transaction has locked the store for a whole lease."""
+        now_ms = self._clock()
+        self._blocked = rules.still_blocked(self._blocked, now_ms, self._path.stat().st_mtime_ns)
+        if not self._campaigns or not rules.hangs(self._blocked, now_ms, self._lease_ms):
+            return
+        lockers = lockers_of(self._path)
+        for lock in self._path.parent.glob(f"{glob.escape(self._path.name)}-*.lock"):
+            if kill_holder(lock, lockers):
+                _logger.warning("killed the process of %s: it hung in a transaction of the state store", lock.name)
+
     def _gone_holder(self, lease: Lease | None) -> str:
         """The id of the lease's holder if its process has ended, otherwise ""."""
         if lease is None or lease.holder in ("", self._rm_id) or is_locked(self._lock_of(lease.holder)):
@@ -157,7 +177,7 @@ class LeaseElector:
         return lease.holder
 
     def _lock_of(self, rm_id: str) -> Path:
-        return Path(f"{self._locks}-{rm_id}.lock")
+        return Path(f"{self._path}-{rm_id}.lock")
 
     def _note(self, problem: str) -> None:
         before, self._problem = self._problem, problem

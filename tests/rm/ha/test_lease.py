@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -11,11 +15,11 @@ import pytest
 
 from rm.core import lease as rules
 from rm.core.effects import SaveNodeLabels
-from rm.core.lease import Lease
+from rm.core.lease import Blocked, Lease
 from rm.core.stored_state import NodeLabelState
 from rm.shell.ha.lease_elector import LeaseElector, monotonic_ms
 from rm.shell.ha.lease_store import LeaseStore
-from rm.shell.ha.liveness_lock import LivenessLock, is_locked
+from rm.shell.ha.liveness_lock import LivenessLock, is_locked, kill_holder, lockers_of
 from rm.shell.sqlite_store import SHARED_FORM, SQLiteStateStore
 from wire.files.store_file import StoreFenced, StoreFile
 from yarn.errors import YarnException
@@ -163,3 +167,74 @@ async def test_a_stalled_leader_does_not_hold_its_lease_and_is_deposed_when_it_l
             assert LeaseStore(file).take("rm2", monotonic_ms() + 600_000, 600_000, gone_holder="") is not None
         one._wake.set()
         assert await first.next() == "rm2 has taken the lease"
+
+
+def test_a_transaction_hangs_when_the_file_is_locked_for_a_lease_and_not_written() -> None:
+    first = rules.still_blocked(None, 1000, 7)
+    assert rules.still_blocked(first, 5000, 7) == Blocked(1000, 7)
+    assert rules.still_blocked(first, 5000, 8) == Blocked(5000, 8), "somebody writes"
+    assert not rules.hangs(first, 1000 + LENGTH_MS - 1, LENGTH_MS)
+    assert rules.hangs(first, 1000 + LENGTH_MS, LENGTH_MS)
+
+
+STOPS_IN_A_TRANSACTION = """
+import os, signal, sys
+from pathlib import Path
+from rm.shell.ha.lease_elector import monotonic_ms
+from rm.shell.ha.lease_store import LeaseStore
+from rm.shell.ha.liveness_lock import LivenessLock
+from rm.shell.sqlite_store import SHARED_FORM
+from wire.files.store_file import StoreFile
+
+path = Path(sys.argv[1])
+lock = LivenessLock(Path(f"{path}-rm1.lock"))
+lock.take()
+file = StoreFile.open(path, "store", SHARED_FORM)
+LeaseStore(file).take("rm1", monotonic_ms(), 300, gone_holder="")
+with file.writing() as group:
+    group.put("cluster", ("unfinished",), ("",))
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@contextmanager
+def stopped_in_a_transaction(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A leader rm1, a process of its own, that is stopped while it writes."""
+    with subprocess.Popen([sys.executable, "-c", STOPS_IN_A_TRANSACTION, str(path)]) as process:
+        try:
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            yield process
+        finally:
+            process.kill()
+
+
+async def test_a_leader_that_hangs_in_a_transaction_is_killed_and_its_writes_are_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wire.files.store_file.BUSY_S", 0.05)
+    path = tmp_path / "state"
+    with opened(path):
+        pass
+    async with elector(path, "rm2", lease_ms=300) as (two, second):
+        with stopped_in_a_transaction(path) as process:
+            await two.campaign()
+            assert await second.next() == 2
+            assert process.wait(HANGS_S) == -signal.SIGKILL
+    with opened(path) as file:
+        assert file.rows("cluster", ("unfinished",)) == []
+
+
+def test_only_a_process_that_has_locked_the_store_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with opened(path):
+        assert lockers_of(path) == frozenset()
+    with stopped_in_a_transaction(path) as process:
+        assert lockers_of(path) == {process.pid}
+        lock = Path(f"{path}-rm1.lock")
+        assert not kill_holder(lock, frozenset())
+        assert not kill_holder(tmp_path / "missing", frozenset({process.pid}))
+        ended = tmp_path / "state-rm3.lock"
+        ended.write_text(str(process.pid))
+        assert not kill_holder(ended, frozenset({process.pid})), "its file is not locked"
+        assert kill_holder(lock, frozenset({process.pid}))
+        assert process.wait(HANGS_S) == -signal.SIGKILL
