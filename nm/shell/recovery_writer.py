@@ -1,7 +1,7 @@
 """Writes a node's store effects before the other effects of their step are carried out.
 
 While the file cannot be written (a full disk), the effects wait and are written again a little later. The answers of
-their steps wait with them: an AM is never told of a container that a NodeManager killed now would forget. New
+their steps wait with them: an AM never hears of a container that a NodeManager killed now would forget. New
 containers are refused meanwhile, with the reason; running ones go on.
 """
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from yarn.states import HAServiceState
 
 RETRY_MS = 1000
-"""The time until a ResourceManager takes part in elections again, after it could not become active or was told to
+"""The time until a ResourceManager takes part in elections again, after it could not become active or was asked to
 become standby."""
 
 
@@ -238,14 +238,14 @@ class Leadership:
         """
         self._campaign_later(now_ms)
         self._elected = None
-        refused = self._refused("told to become standby meanwhile")
+        refused = self._refused("asked to become standby meanwhile")
         if self.phase is Phase.STANDBY:
             return [*refused, Resign(), TransitionDone(call)]
         self._wanting_standby.append(call)
         if self.phase is Phase.DEACTIVATING:
             return [*refused, Resign()]
         self.phase = Phase.DEACTIVATING
-        return [*refused, Deactivate("told to become standby by an administrator"), Resign()]
+        return [*refused, Deactivate("made standby by an administrator"), Resign()]
 
     def _look_at_deadline(self, now_ms: int) -> list[LeadershipEffect]:
         if self._deadline_ms is None or now_ms < self._deadline_ms:

@@ -136,11 +136,11 @@ class ZooKeeperElection:
         self._call = 0
         self._is_calling = False
         self._sent_ms = 0
-        """When the last call was sent."""
+        """Time at which the last call was sent."""
         self._was_create = self._has_tried = False
         """True if the last call, or the one before it, was CreateLock."""
         self._read_at_ms = 0
-        """When to read the lock again, unless a call is under way."""
+        """Time at which the lock is read again, unless a call is under way."""
         self._is_changed = False
         """True if the lock must be read again as soon as the call under way is answered."""
         self._term = 0

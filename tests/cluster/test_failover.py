@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from rm.shell.ha.liveness_lock import lockers_of
 from wire.cluster_secret import read_client_token
 from wire.protocols.client import ApplicationClientProtocol
 from yarn.applications import ApplicationFilter
-from yarn.errors import ServerUnavailable, StandbyException
+from yarn.errors import InvalidArgumentException, ServerUnavailable, StandbyException
 from yarn.settings.high_availability import LEASE
 from yarn.settings.resourcemanager import ADDRESS
+from yarn.settings.yarnling import STATE_STORE_FILE
 from yarn.states import FinalApplicationStatus, HAServiceState, YarnApplicationState
 from yarnling.cluster.jobs import Job
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
@@ -48,6 +50,9 @@ async def test_an_application_lives_through_the_end_of_the_active_one(two: Local
     assert killed == "rm1"
     await two.kill_rm()
     assert await two.until(two.active_rm) == "rm2"
+    for call in (two.pause_rm, two.resume_rm, two.kill_rm):
+        with pytest.raises(InvalidArgumentException, match="not running"):
+            await call("rm1")
     await two.wait_nodes(2)
     accepted = await two.submit(Job("true"))
     gate.touch()
@@ -75,9 +80,18 @@ async def is_acknowledged(cluster: LocalCluster) -> bool:
     return False
 
 
+async def pause_outside_a_transaction(cluster: LocalCluster) -> None:
+    """Pause rm1 so that it does not keep the store locked; otherwise rm2 would kill it."""
+    await cluster.pause_rm("rm1")
+    while cluster.rms[0].pid in lockers_of(Path(STATE_STORE_FILE.of(cluster.configuration))):
+        await cluster.resume_rm("rm1")
+        await asyncio.sleep(0)
+        await cluster.pause_rm("rm1")
+
+
 async def test_a_paused_leader_that_wakes_is_standby_and_nothing_is_lost(two: LocalCluster, tmp_path: Path) -> None:
     gate, starts = tmp_path / "gate", tmp_path / "starts"
-    await two.pause_rm("rm1")
+    await pause_outside_a_transaction(two)
     assert await two.until(two.active_rm, 60.0) == "rm2"
     report = await two.submit(Job(waiting_for(gate, starts), 2))
     await started(two, starts, 2)

@@ -1,13 +1,11 @@
-"""Many failovers under load, by kills: nothing acknowledged is lost, and no id is used twice.
-
-Pauses are in test_failover.py, without load: a leader that is stopped within a transaction keeps the store locked,
-so nobody takes over before it goes on (docs/design/high-availability.md).
-"""
+"""Many failovers under load, by kills and pauses: nothing acknowledged is lost, and no id is used twice."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,7 +15,7 @@ import pytest
 
 from am.core.events import ContainersAllocated
 from am.core.requests import ContainerRequest
-from yarn.errors import YarnException
+from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings.high_availability import LEASE
@@ -29,6 +27,7 @@ from yarnling.cluster.resource_managers import state_of
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.timeout(900)]
 FAILOVERS = 10
 SOON_S = 120.0
+_logger = logging.getLogger(__name__)
 
 
 class Load:
@@ -74,35 +73,49 @@ async def under_load(load: Load) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def fail_over(cluster: LocalCluster) -> None:
-    """Have the other ResourceManager take over; afterwards both run, and the earlier leader is standby."""
+async def fail_over(cluster: LocalCluster, *, pauses: bool) -> str:
+    """Have the other ResourceManager take over; afterwards both run, and the earlier leader is standby.
+
+    Returns how the earlier leader went on: "killed", "resumed", or "hung" (the other one has killed it).
+    """
     old = await cluster.until(cluster.active_rm, SOON_S)
-    await cluster.kill_rm(old)
+    await (cluster.pause_rm(old) if pauses else cluster.kill_rm(old))
 
     async def other_leads() -> bool:
         return await cluster.active_rm() not in ("", old)
 
     await cluster.until(other_leads, SOON_S)
-    await cluster.restart_rm(old)
+    outcome = "killed"
+    if pauses:
+        try:
+            await cluster.resume_rm(old)
+            outcome = "resumed"
+        except InvalidArgumentException:
+            outcome = "hung"
+    if outcome != "resumed":
+        await cluster.restart_rm(old)
 
     async def is_standby() -> bool:
         return await state_of(cluster.addresses, old, cluster.configuration) is HAServiceState.STANDBY
 
     await cluster.until(is_standby, SOON_S)
+    return outcome
 
 
-@pytest.mark.parametrize("seed_of_pauses", range(3))
-async def test_failovers_under_load(seed_of_pauses: int, tmp_path: Path) -> None:
-    draw = random.Random(seed_of_pauses)
+@pytest.mark.parametrize("draw_seed", range(3))
+async def test_failovers_under_load(draw_seed: int, tmp_path: Path) -> None:
+    draw = random.Random(draw_seed)
+    outcomes: Counter[str] = Counter()
     options = ClusterOptions(rms=2, directory=tmp_path / "cluster")
     async with LocalCluster(2, fast=True, settings={LEASE.key: "40000"}, options=options) as cluster:
         load = Load(cluster, tmp_path / "starts")
         async with under_load(load):
             for _ in range(FAILOVERS):
                 before = len(load.accepted)
-                await fail_over(cluster)
+                outcomes[await fail_over(cluster, pauses=draw.random() < 0.5)] += 1
                 await asyncio.sleep(draw.random())
                 await cluster.until(partial(load.has_more_than, before), SOON_S)
+        _logger.info("%s, %d applications, %d containers", dict(outcomes), len(load.accepted), len(load.containers))
         assert len(set(load.accepted)) == len(load.accepted)
         assert len(set(load.containers)) == len(load.containers)
         assert load.containers, "an ApplicationMaster got containers"

@@ -3,7 +3,7 @@
 A scenario fills a cluster. Hadoop's ResourceManager runs it RUNS times, and the core as often with other random
 numbers; what is compared is how many containers each queue has on each node once nothing more fits.
 
-    python -m tests.conformance.asynchronous        records Hadoop's runs anew (needs what scripts/oracle needs)
+    python -m tests.conformance.asynchronous        records Hadoop's runs again (needs what scripts/oracle needs)
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class AsynchronousCluster(RecordedCluster):
 
 
 def ours(scenario: Scenario, seed: int) -> Counts:
-    """One run of the core."""
+    """A run of the core."""
     draw = Random(seed).randrange
     cluster = AsynchronousCluster(scenario.configuration, draw=draw)
     replies = [cluster.step(step) for step in scenario.steps]

@@ -174,12 +174,12 @@ FENCING_BUGS: tuple[PlantedBug, ...] = (
     ),
     bug(
         "end-unnoticed",
-        "A leader whose session timeout is over is not told.",
+        "A leader whose session timeout is over is not deposed.",
         never(ZooKeeperElection.handle, "_leads_until_ms", ">="),
     ),
     bug(
         "end-without-a-timer",
-        "A leader that is cut off is told that it leads no more only once something else happens.",
+        "A leader that is cut off is deposed only once something else happens.",
         never(ZooKeeperElection.next_deadline_ms, "_term"),
     ),
     bug(
@@ -198,4 +198,4 @@ FENCING_BUGS: tuple[PlantedBug, ...] = (
         instead(ZooKeeperElection._decide, _session_as_term),
     ),
 )
-"""They are not among those that scripts/planted looks for: there is no ZooKeeper in the runs of plans."""
+"""Mistakes that are not among those that scripts/planted looks for: there is no ZooKeeper in the runs of plans."""

@@ -90,7 +90,7 @@ class RecoveringNode(Node):
         self.answer(**orders)
 
     def registers(self) -> tuple[NMContainerStatus, ...]:
-        """Register; returns the containers that the RM is told."""
+        """Register; returns the containers that the RM hears of."""
         self.step(Start())
         request = self.one(SendRegistration).request
         self.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))

@@ -38,7 +38,7 @@ class Call(Struct, frozen=True):
 
 
 class Calls(Protocol):
-    """What carries out a list of calls."""
+    """A server that carries out a list of calls."""
 
     def answer(self, call: Call) -> Answer: ...
     def reports(self, session: str) -> list[tuple[str, str]]: ...

@@ -218,7 +218,7 @@ class Contestant:
         self._arrive_later()
 
     def _losses(self) -> list[str]:
-        """What is lost of the next transactions."""
+        """Requests or answers of the next transactions that are lost."""
         return [word] if (word := self.contest.draw.choice(LOST)) else []
 
     def _arrive_later(self) -> None:
@@ -339,7 +339,7 @@ class Contest:
             if each.has_resigned and each.election.holds(self.now_ms):
                 self.wrong.append(f"{self.now_ms} ms: {each.name} leads after it has resigned")
             if each.leads and not each.is_stopped and not each.election.holds(self.now_ms - 1):
-                self.wrong.append(f"{self.now_ms} ms: {each.name} was not told that it leads no more")
+                self.wrong.append(f"{self.now_ms} ms: {each.name} was not deposed")
 
     def _report_watches(self) -> None:
         for each in self.contestants:
@@ -398,7 +398,7 @@ class Contest:
 
 
 def contest(seed: int) -> list[str]:
-    """What went wrong in the contest of this seed."""
+    """The mistakes that were seen in the contest of this seed."""
     return Contest(seed).run()
 
 

@@ -269,16 +269,20 @@ class ClusterDaemons:
         return await self._launch_rm(rm_id)
 
     def pause_rm(self, rm_id: str = "") -> None:
-        self.launcher.pause(self.rm_of(rm_id))
+        self.launcher.pause(self._running_rm(rm_id))
 
     def resume_rm(self, rm_id: str = "") -> None:
-        self.launcher.resume(self.rm_of(rm_id))
+        self.launcher.resume(self._running_rm(rm_id))
 
-    async def kill_rm(self, rm_id: str = "") -> None:
-        """Kill the ResourceManager, even while it starts. Raises InvalidArgumentException if it has ended."""
+    def _running_rm(self, rm_id: str) -> Daemon:
         rm = self.rm_of(rm_id)
         if rm.exit_status is not None:
             raise InvalidArgumentException("the ResourceManager is not running (restart it first)")
+        return rm
+
+    async def kill_rm(self, rm_id: str = "") -> None:
+        """Kill the ResourceManager, even while it starts. Raises InvalidArgumentException if it has ended."""
+        rm = self._running_rm(rm_id)
         await rm.spawned.wait()
         if rm.exit_status is None:
             self.launcher.kill(rm, descendants=False)

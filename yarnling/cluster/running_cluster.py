@@ -301,7 +301,10 @@ class RunningCluster:
         self._daemons.pause_rm(rm_id or await self.active_rm())
 
     async def resume_rm(self, rm_id: str = "") -> None:
-        """Resume the ResourceManager; of several `rm_id` names it."""
+        """Resume the ResourceManager; of several `rm_id` names it.
+
+        Raises InvalidArgumentException if it has ended: the other one kills one that hangs within a transaction.
+        """
         self._daemons.resume_rm(rm_id)
 
     async def restart_rm(self, rm_id: str = "") -> Daemon:

@@ -27,6 +27,7 @@ from yarnling.faults.history import (
     window_end,
 )
 from yarnling.faults.plan import Expectations, WorkProgram
+from yarnling.report.wording import counted
 
 SUCCEEDED = FinalApplicationStatus.SUCCEEDED
 
@@ -96,7 +97,9 @@ def check_acknowledged(history: History, expect: Expectations) -> CheckResult:
         if one.refusal and not one.may_fail
     ]
     blind = "" if acknowledged else "no submission was acknowledged"
-    return CheckResult("no acknowledged application is lost", f"{len(acknowledged)} submissions", tuple(wrong), blind)
+    return CheckResult(
+        "no acknowledged application is lost", counted(len(acknowledged), "submission"), tuple(wrong), blind
+    )
 
 
 def check_outcomes(history: History, expect: Expectations) -> CheckResult:
@@ -175,7 +178,7 @@ def check_final_is_final(history: History, expect: Expectations) -> CheckResult:
             wrong.append(f"{change.subject} was {final[change.subject]}, then {change.state}")
         if change.state in FINAL_STATES:
             final[change.subject] = change.state
-    return CheckResult("final states stay final", f"{len(final)} applications", tuple(wrong))
+    return CheckResult("final states stay final", counted(len(final), "application"), tuple(wrong))
 
 
 def check_started_once(history: History, expect: Expectations) -> CheckResult:
@@ -188,7 +191,7 @@ def check_started_once(history: History, expect: Expectations) -> CheckResult:
         if count > most.get(container.application_id, 1)
     ]
     blind = "" if starts else "no container was started"
-    return CheckResult("a container starts once", f"{len(starts)} containers", tuple(wrong), blind)
+    return CheckResult("a container starts once", counted(len(starts), "container"), tuple(wrong), blind)
 
 
 def check_one_master(history: History, expect: Expectations) -> CheckResult:
@@ -271,7 +274,7 @@ def check_service_size(history: History, expect: Expectations) -> CheckResult:
                     f"{one.application_id}: {new.container_id} started beside {len(lasting)} running containers; "
                     f"{one.tasks} are allowed"
                 )
-    return CheckResult("a service has no extra containers", f"{len(services)} services", tuple(wrong), timed=True)
+    return CheckResult("a service has no extra containers", counted(len(services), "service"), tuple(wrong), timed=True)
 
 
 def check_gangs_start(history: History, expect: Expectations) -> CheckResult:

@@ -36,7 +36,7 @@ SHRINK_RUNS_MAX = 80
 SHRINK_EVENTS_MAX = 400_000
 SHRINK_PROCESSOR_S = 120.0
 LINES_MAX = 4
-"""The violations that are told of a run."""
+"""The violations that are named of a run."""
 MESSAGES_MAX = 200
 MESSAGES_WIDTH = 150
 BEFORE_FAULT_MS = 300
@@ -121,18 +121,18 @@ class _WatchedRun:
         """Say what went wrong: the violated checks, the faults before, and what the AM did last."""
         history = self._run.history
         lines = [_violated(check, line) for check in self._run.judgement.checks for line in check.violations]
-        told = [f"Violated: {_as_on_page(line)}." for line in dict.fromkeys(lines[:LINES_MAX])]
-        if not told:
-            told = ["The run did not fail when it was repeated: does your code read a clock, a file or random numbers?"]
+        said = [f"Violated: {_as_on_page(line)}." for line in dict.fromkeys(lines[:LINES_MAX])]
+        if not said:
+            said = ["The run did not fail when it was repeated: does your code read a clock, a file or random numbers?"]
         happened = [
             f"at {one.start_s:.3f} s {one.injection.kind.name} {short(one.target)}"
             for one in history.injected
             if not one.skipped
         ]
-        told.append(
+        said.append(
             f"What failed in the cluster: {'; '.join(happened)}." if happened else "Nothing failed before that."
         )
-        return (*told, *self._not_confirmed(), *self._last_words())
+        return (*said, *self._not_confirmed(), *self._last_words())
 
     def _not_confirmed(self) -> tuple[str, ...]:
         """The tasks that the job has not confirmed."""

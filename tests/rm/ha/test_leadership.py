@@ -1,4 +1,4 @@
-"""What follows from an election: who serves, who stops, and what an administrator is told."""
+"""The effects of an election: who serves, who stops, and the answer to an administrator."""
 
 from __future__ import annotations
 

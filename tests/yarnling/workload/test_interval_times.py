@@ -40,7 +40,7 @@ def test_the_last_end_of_an_application_is_known() -> None:
 
 
 def test_starts_and_ends_in_one_interval_move_apart() -> None:
-    """One ended and another began: 4 GB-seconds are lacking, so there were 4 s between them."""
+    """A container ended and another began: 4 GB-seconds are lacking, so there were 4 s between them."""
     assert placed_times(interval(4), [GB], [GB]) == PlacedTimes([7 * S], [3 * S])
 
 

@@ -98,7 +98,7 @@ def pending_levels(*rows: tuple[int, int]) -> list[Level]:
 
 
 def test_polls_that_saw_nothing_wanted_say_when_a_container_was_requested() -> None:
-    """Nothing was wanted until 30 s, and something at 40 s: what began at 55 s was requested between them."""
+    """No container was wanted until 30 s, and something at 40 s: what began at 55 s was requested between them."""
     requests = RequestTimes(pending_levels((10, 1024), (20, 0), (40, 1024), (60, 0)))
     assert requests.asked_ms(55 * S) == 35 * S
     assert requests.asked_ms(15 * S) == 0, "it had been requested before the first poll that saw nothing wanted"
