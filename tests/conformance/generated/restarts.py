@@ -26,7 +26,7 @@ MOMENTS: list[tuple[Callable[[Draft], object], str | None]] = [
     (preemption.press, "preemption"),
     (preemption.preempt, "preemption"),
 ]
-"""Actions that may be under way when the ResourceManager is killed: the action, the feature it belongs to (None: always)."""
+"""Actions that may be under way when the ResourceManager is killed, with the feature of each (None: always)."""
 
 
 def restart(draft: Draft) -> None:
