@@ -83,7 +83,8 @@ async def is_acknowledged(cluster: LocalCluster) -> bool:
 async def pause_outside_a_transaction(cluster: LocalCluster) -> None:
     """Pause rm1 so that it does not keep the store locked; otherwise rm2 would kill it."""
     await cluster.pause_rm("rm1")
-    while cluster.rms[0].pid in lockers_of(Path(STATE_STORE_FILE.of(cluster.configuration))):
+    store = cluster.directory.path / STATE_STORE_FILE.of(cluster.configuration)
+    while cluster.rms[0].pid in lockers_of(store):
         await cluster.resume_rm("rm1")
         await asyncio.sleep(0)
         await cluster.pause_rm("rm1")
