@@ -58,7 +58,7 @@ class PlayedContainer(NMContainer):
         return False
 
     def note_progress(self) -> None:
-        """No effect is stored: there is no process that could outlive its NodeManager."""
+        """Emit no store effect: an emulated container has no process that could outlive its NodeManager."""
 
     def take_token(self, token: ContainerTokenIdentifier) -> None:
         self.token = token

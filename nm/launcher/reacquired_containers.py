@@ -1,8 +1,8 @@
 """Watches containers that an earlier NodeManager has started, and finds their exit codes (RecoveredContainerLaunch).
 
-The wrapper of such a container is no child of this process, so its exit code cannot be waited for. But a process that
-is no child can be watched by a descriptor (pidfd), and the wrapper writes the exit code of its session into a file,
-which outlives it. A container whose process is gone and has no such file is LOST (exit code 154).
+The wrapper script of such a container is not a child of this process, so waitpid() does not return its exit code.
+Instead its end is seen with a pidfd, which can watch any process, and the exit code is read from a file that the script
+writes when its container ends. A container whose process has ended without this file is LOST (exit code 154).
 
 The pid file names the leader of the container's session. A process id alone does not identify a process; this one was
 started before its file was written, and has the container's id in its environment unless it has replaced that.
@@ -44,7 +44,7 @@ _CLOCK_SLACK_S = 2.0
 class ReacquiredContainer:
     """A container that is watched. `pid`: the leader of its session, None if it is not known (yet).
 
-    `deadline_s` (of the loop's clock) is when a missing file is no longer waited for. `killed`: KILL was sent.
+    `deadline_s` (of the loop's clock) is the time after which a missing file is given up. `killed`: KILL was sent.
     """
 
     container_id: ContainerId

@@ -45,7 +45,7 @@ from wire.codec.containers import (
     write_container_identifier,
     write_launch_context,
 )
-from wire.files.json_records import from_json, to_json
+from wire.files.json_records import fields_of, fields_text, from_json, to_json
 from wire.files.store_file import StoreFile, StoreForm, StoreTable, Transaction, store_files
 from wire.generated.yarn_protos_pb2 import ContainerLaunchContextProto
 from yarn.containers import ServiceData
@@ -166,7 +166,7 @@ class RecoveryStore:
             proto = ContainerLaunchContextProto.FromString(launch_context)
             yield StoreContainer(read_container_identifier(token), read_launch_context(proto))
         for *key, progress in rows("progress"):
-            yield StoreProgress(_container_id(*key), _progress(progress))
+            yield StoreProgress(_container_id(*key), ContainerProgress(**fields_of(progress)))
         for path, resource in rows("resource"):
             yield StoreResource(_resource(path, resource))
         for *key, expiry_ms in rows("used_token"):
@@ -190,8 +190,7 @@ def _apply(effect: StoreEffect, group: Transaction) -> None:
             content = (write_container_identifier(token), proto.SerializeToString())
             group.put("container", _key(token.container_id), content)
         case StoreProgress(container_id, progress):
-            values = {name: to_json(getattr(progress, name)) for name in progress.__struct_fields__}
-            group.put("progress", _key(container_id), (_text(values),))
+            group.put("progress", _key(container_id), (fields_text(progress),))
         case RemoveStoredContainer(container_id):
             group.remove("container", _key(container_id))
             group.remove("progress", _key(container_id))
@@ -220,10 +219,6 @@ def _key(container_id: ContainerId) -> tuple[int, int, int, int]:
 
 def _container_id(timestamp: int, application: int, attempt: int, container: int) -> ContainerId:
     return ContainerId(ApplicationAttemptId(ApplicationId(timestamp, application), attempt), container)
-
-
-def _progress(text: str) -> ContainerProgress:
-    return ContainerProgress(**{name: from_json(value) for name, value in json.loads(text).items()})
 
 
 def _resource(path: str, text: str) -> RecoveredResource:

@@ -266,8 +266,10 @@ class ResourceManagerCore:
         self._bridge.notify(notice)
 
     def _recover(self, event: StateLoaded) -> None:
-        """Restore labels and applications, and then update the queues: in Hadoop the labels of nodes arrive when the
-        recovered attempts are there, and some of these are activated although there is no node yet.
+        """Restore labels and applications, and then update the queues.
+
+        In this order, because Hadoop handles the update of the labels after the recovered attempts were added. The
+        update activates some of them, although no node has registered yet.
         """
         self._labels.recover(event.state.node_labels)
         self._app_manager.recover(event.state)

@@ -45,7 +45,10 @@ class LockTried(Struct, frozen=True):
 
 
 class LockRead(Struct, frozen=True):
-    """The answer to ReadLock. `owner`: its session, 0 if there is no lock. `term`: the transaction that created it."""
+    """The answer to ReadLock.
+
+    `owner`: the session that holds the lock, 0 if none does. `term`: the id of the transaction that created the lock.
+    """
 
     call: int
     owner: int = 0

@@ -6,9 +6,8 @@ Submissions are stored as Hadoop's message, so that users' credentials are compl
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any, assert_never
+from collections.abc import Iterable
+from typing import assert_never
 
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.core.stored_state import (
@@ -20,7 +19,7 @@ from rm.core.stored_state import (
 )
 from rm.shell.store_rows import RecordTooLarge, RowTransaction, StoreRows
 from wire.codec.applications import read_submission, write_submission
-from wire.files.json_records import from_json, to_json
+from wire.files.json_records import fields_of, fields_text
 from wire.files.store_file import StoreTable
 from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from yarn.ids import ApplicationId
@@ -68,7 +67,7 @@ class RowStateStore:
         with self._rows.reading():
             attempts: dict[ApplicationId, list[ApplicationAttemptStateData]] = {}
             for timestamp, number, _, state in self._rows.rows("attempt"):
-                read = ApplicationAttemptStateData(**_fields_of(state))
+                read = ApplicationAttemptStateData(**fields_of(state))
                 attempts.setdefault(ApplicationId(timestamp, number), []).append(read)
             applications = [
                 _application(submission, state) for _, _, submission, state in self._rows.rows("application")
@@ -80,7 +79,7 @@ class RowStateStore:
                     StoredApplication(application, tuple(attempts.get(application.application_id, ())))
                     for application in applications
                 ),
-                NodeLabelState(**_fields_of(labels[0])) if labels else NodeLabelState(),
+                NodeLabelState(**fields_of(labels[0])) if labels else NodeLabelState(),
             )
 
     def keys(self, kind: str) -> Keys:
@@ -114,7 +113,7 @@ def application_content(application: ApplicationStateData) -> tuple[bytes, str]:
     """The content of an application's row."""
     proto = ApplicationSubmissionContextProto()
     write_submission(application.submission, proto)
-    return proto.SerializeToString(), _json_of(application, "submission")
+    return proto.SerializeToString(), fields_text(application, "submission")
 
 
 def _apply(effect: StoreEffect, group: RowTransaction) -> None:
@@ -123,25 +122,16 @@ def _apply(effect: StoreEffect, group: RowTransaction) -> None:
             group.put("application", application.application_id, application_content(application))
         case SaveAttempt(attempt, _):
             application_id, number = attempt.attempt_id
-            group.put("attempt", (*application_id, number), (_json_of(attempt),))
+            group.put("attempt", (*application_id, number), (fields_text(attempt),))
         case RemoveApplication(application_id):
             group.remove("attempt", application_id)
             group.remove("application", application_id)
         case SaveNodeLabels(node_labels):
-            group.put("cluster", NODE_LABELS, (_json_of(node_labels),))
+            group.put("cluster", NODE_LABELS, (fields_text(node_labels),))
         case _:
             assert_never(effect)
 
 
-def _json_of(record: ApplicationStateData | ApplicationAttemptStateData | NodeLabelState, without: str = "") -> str:
-    values = {name: to_json(getattr(record, name)) for name in record.__struct_fields__ if name != without}
-    return json.dumps(values, separators=(",", ":"))
-
-
-def _fields_of(text: str) -> Mapping[str, Any]:
-    return {name: from_json(value) for name, value in json.loads(text).items()}
-
-
 def _application(submission: bytes, state: str) -> ApplicationStateData:
     proto = ApplicationSubmissionContextProto.FromString(submission)
-    return ApplicationStateData(submission=read_submission(proto), **_fields_of(state))
+    return ApplicationStateData(submission=read_submission(proto), **fields_of(state))

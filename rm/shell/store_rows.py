@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from hashlib import sha256
 from typing import Protocol
 
 from wire.files.store_file import Row, Value
 from yarn.errors import YarnException
-
-EMPTY_DIGEST = bytes(sha256().digest_size)
-"""The digest of a store without rows."""
 
 
 class RecordTooLarge(YarnException):

@@ -22,9 +22,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rm.shell.store_rows import EMPTY_DIGEST
 from rm.shell.znodes import ConnectionLost, CreateZnode, Operation, OperationRefused, SetZnode, WrongVersion, Znodes
-from wire.files.store_file import StoreDamaged, StoreFenced, StoreUnavailable
+from wire.files.store_file import EMPTY_DIGEST, StoreDamaged, StoreFenced, StoreUnavailable
 from yarn.errors import YarnException
 
 FENCE = "fence"

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
-from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from rm.shell.store_rows import EMPTY_DIGEST
 from rm.shell.znodes import CreateZnode, DeleteZnode, Operation, SetZnode
 from rm.shell.zookeeper_fence import ZooKeeperFence
-from wire.files.store_file import Row, Tables, Value, row_checksum, xor
-from yarn.errors import InvalidArgumentException, YarnException
+from wire.files.store_file import EMPTY_DIGEST, Row, Tables, Value, decoding, row_checksum, xor
+from yarn.errors import YarnException
 
 REQUEST_BYTES_MAX = 0xFFFFF
 """The largest request that ZooKeeper accepts unless it is configured otherwise (jute.maxbuffer)."""
@@ -35,8 +33,6 @@ OPERATION_BYTES = 0x100
 
 Key = tuple[Value, ...]
 Content = tuple[Value, ...]
-Change = tuple[str, Key, Content | None]
-"""A table, a key and the new content; None deletes the row."""
 Known = dict[str, dict[Key, bytes]]
 """{table: {key: checksum}} of all rows."""
 
@@ -46,6 +42,20 @@ class ZnodeRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     content: list[str | int]
     checksum: str
+
+
+class Change(Struct, frozen=True):
+    """A row with the new data of its znode and its new checksum; both are None if the row is deleted."""
+
+    table: str
+    key: Key
+    data: bytes | None = None
+    checksum: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes that the change takes in a request, at most."""
+        return OPERATION_BYTES + len(self.data or b"")
 
 
 class ZnodeTransaction:
@@ -69,7 +79,7 @@ class ZnodeTransaction:
     def changes(self) -> list[Change]:
         """The changes in the order of the first write of each row, without rows that never existed."""
         return [
-            (table, key, content)
+            Change(table, key) if content is None else Change(table, key, *_record(table, key, content))
             for (table, key), content in self._changes.items()
             if content is not None or key in self._known[table]
         ]
@@ -119,10 +129,8 @@ class ZooKeeperRows:
 
         Raises StoreDamaged for a row that cannot be decoded although its checksum is right.
         """
-        try:
+        with decoding(self._fence.damaged):
             yield
-        except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
-            raise self._fence.damaged(f"a record cannot be read: {error}") from None
 
     @contextmanager
     def writing(self) -> Iterator[ZnodeTransaction]:
@@ -182,44 +190,33 @@ class ZooKeeperRows:
         return row if is_intact else None
 
     def _check_sizes(self, changes: Sequence[Change]) -> None:
-        for table, key, content in changes:
-            if (
-                content is not None
-                and (size := record_bytes(table, key, content)) > REQUEST_BYTES_MAX - OPERATION_BYTES
-            ):
+        for change in changes:
+            if change.size > REQUEST_BYTES_MAX:
                 raise YarnException(
-                    f"the record {table}/{_name(key)} has {size} bytes, ZooKeeper accepts {REQUEST_BYTES_MAX}"
+                    f"the record {change.table}/{_name(change.key)} has {len(change.data or b'')} bytes, "
+                    f"ZooKeeper accepts {REQUEST_BYTES_MAX}"
                 )
 
     def _write(self, changes: Sequence[Change], *, is_first: bool) -> None:
         """Write what fits into one request."""
         digest = bytes.fromhex(self._fence.content.digest)
-        operations: list[Operation] = []
-        checksums: list[tuple[str, Key, bytes | None]] = []
-        for table, key, content in changes:
-            before = self._known[table].get(key)
-            operation, checksum = self._operation(table, key, content, exists=before is not None)
-            operations.append(operation)
-            checksums.append((table, key, checksum))
-            for part in (before, checksum):
-                digest = digest if part is None else xor(digest, part)
-        self._fence.commit(operations, digest, is_first=is_first)
+        for change in changes:
+            for checksum in (self._known[change.table].get(change.key), change.checksum):
+                digest = digest if checksum is None else xor(digest, checksum)
+        self._fence.commit([self._operation(change) for change in changes], digest, is_first=is_first)
         self._taken_over = None
-        for table, key, checksum in checksums:
-            if checksum is None:
-                del self._known[table][key]
+        for change in changes:
+            if change.checksum is None:
+                del self._known[change.table][change.key]
             else:
-                self._known[table][key] = checksum
+                self._known[change.table][change.key] = change.checksum
 
-    def _operation(
-        self, table: str, key: Key, content: Content | None, *, exists: bool
-    ) -> tuple[Operation, bytes | None]:
-        """The operation for one row, and the checksum that the row then has."""
-        path = f"{self._root}/{table}/{_name(key)}"
-        if content is None:
-            return DeleteZnode(path), None
-        data, checksum = _record(table, key, content)
-        return (SetZnode(path, data) if exists else CreateZnode(path, data)), checksum
+    def _operation(self, change: Change) -> Operation:
+        path = f"{self._root}/{change.table}/{_name(change.key)}"
+        if change.data is None:
+            return DeleteZnode(path)
+        exists = change.key in self._known[change.table]
+        return SetZnode(path, change.data) if exists else CreateZnode(path, change.data)
 
 
 def record_bytes(table: str, key: Key, content: Content) -> int:
@@ -231,13 +228,12 @@ def _parts(changes: Sequence[Change]) -> Iterator[list[Change]]:
     """The changes in pieces that fit into a request each."""
     part: list[Change] = []
     size = 0
-    for table, key, content in changes:
-        more = OPERATION_BYTES + (0 if content is None else record_bytes(table, key, content))
-        if part and size + more > TRANSACTION_BYTES:
+    for change in changes:
+        if part and size + change.size > TRANSACTION_BYTES:
             yield part
             part, size = [], 0
-        part.append((table, key, content))
-        size += more
+        part.append(change)
+        size += change.size
     if part:
         yield part
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import json
 import math
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -38,6 +39,17 @@ _PARSERS: dict[str, Callable[[str], object]] = {
     "appattempt": ApplicationAttemptId.parse,
     "container": ContainerId.parse,
 }
+
+
+def fields_text(record: Struct, without: str = "") -> str:
+    """The fields of a record as compact JSON, without the name of its class. `without`: one that is kept elsewhere."""
+    names = (name for name in record.__struct_fields__ if name != without)
+    return json.dumps({name: to_json(getattr(record, name)) for name in names}, separators=(",", ":"))
+
+
+def fields_of(text: str) -> dict[str, Any]:
+    """The fields of a record as `fields_text` wrote them. Raises ValueError and TypeError for other text."""
+    return {name: from_json(value) for name, value in json.loads(text).items()}
 
 
 def to_json(value: object) -> Json:

@@ -22,7 +22,7 @@ import sqlite3
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -100,6 +100,8 @@ class StoreTable(Struct, frozen=True):
 
 
 Tables = Mapping[str, StoreTable]
+EMPTY_DIGEST = bytes(sha256().digest_size)
+"""The digest of a store without rows."""
 _DIGEST_SQL = "CREATE TABLE digest (digest BLOB NOT NULL)"
 
 
@@ -215,10 +217,8 @@ class StoreFile:
 
         Raises StoreDamaged for a row that cannot be decoded although its checksum is right.
         """
-        try:
+        with decoding(lambda what: _damaged(self._path, self._said, self._form, what)):
             yield
-        except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
-            raise _damaged(self._path, self._said, self._form, f"a record cannot be read: {error}") from None
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -272,7 +272,7 @@ class StoreFile:
 
     def _check_rows(self) -> None:
         wrong: list[str] = []
-        digest = bytes(sha256().digest_size)
+        digest = EMPTY_DIGEST
         for table, columns in self._tables.items():
             for *row, checksum in self._database.execute(f"SELECT * FROM {table}"):
                 if checksum != row_checksum(table, tuple(row)):
@@ -294,9 +294,18 @@ def _schema(tables: Tables) -> dict[str, str]:
 
 def _stored_digest(database: sqlite3.Connection) -> bytes:
     found = [digest for (digest,) in database.execute("SELECT digest FROM digest")]
-    if len(found) != 1 or not isinstance(found[0], bytes) or len(found[0]) != sha256().digest_size:
+    if len(found) != 1 or not isinstance(found[0], bytes) or len(found[0]) != len(EMPTY_DIGEST):
         raise sqlite3.DatabaseError("the digest of its records cannot be read")
     return found[0]
+
+
+@contextmanager
+def decoding(damaged: Callable[[str], StoreDamaged]) -> Iterator[None]:
+    """A context for decoding rows: errors of the decoders become the one that `damaged` makes of a sentence."""
+    try:
+        yield
+    except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
+        raise damaged(f"a record cannot be read: {error}") from None
 
 
 def row_checksum(table: str, row: Row) -> bytes:
@@ -366,7 +375,7 @@ def _write_empty(path: Path, form: StoreForm) -> None:
         with database:
             for statement in _schema(form.tables).values():
                 database.execute(statement)
-            database.execute("INSERT INTO digest VALUES (?)", (bytes(sha256().digest_size),))
+            database.execute("INSERT INTO digest VALUES (?)", (EMPTY_DIGEST,))
     finally:
         database.close()
 
